@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fork-join over cores, for compute. Work is handed out in small chunks from one counter, so that a thread
+// that lost its core to a neighbour delays the join by one chunk at most. Waiting is a bounded spin, then sleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace pawl::base {
+
+// Threads: run() from one thread at a time, never from inside a chunk. That caller is worker 0.
+class TaskPool {
+ public:
+  explicit TaskPool(int threads);  // REQUIRES: threads >= 1
+  ~TaskPool();
+  TaskPool(const TaskPool&) = delete;
+  TaskPool& operator=(const TaskPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls chunk(begin, end, worker) until [0, count) is covered, `grain` items at a time, in any order and on
+  // any worker; returns when all of it is done. What a chunk computes must not depend on the worker.
+  template <typename F>
+  void run(int64_t count, int64_t grain, F&& chunk) {
+    using Fn = std::remove_reference_t<F>;
+    run_erased(count, grain, const_cast<void*>(static_cast<const void*>(&chunk)),
+               [](void* context, int64_t begin, int64_t end, int worker) {
+                 (*static_cast<Fn*>(context))(begin, end, worker);
+               });
+  }
+
+  // The CPUs this process may use: its affinity mask, not the machine.
+  static int available_cpus();
+
+ private:
+  using Chunk = void (*)(void* context, int64_t begin, int64_t end, int worker);
+
+  void run_erased(int64_t count, int64_t grain, void* context, Chunk chunk);
+  void work(int worker);
+  bool take_chunk(int worker);
+  void wait_for_work();
+
+  // epoch:24 | chunks:20 | next:20. A chunk is claimed by compare-exchange on the whole word, so a thread that
+  // read the job of an earlier epoch can never claim a chunk of a later one.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<int32_t> unfinished_{0};
+  alignas(64) std::atomic<Chunk> chunk_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<int64_t> count_{0};
+  std::atomic<int64_t> grain_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace pawl::base

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of a forward pass on raw arrays: one table of functions, one row of variants per instruction set.
+// reference*.cc is the definition; EVERY VARIANT GIVES THE SAME BITS. What makes that possible:
+//   - a lane is an output (a weight row, a position, a column), and adds its terms in column order;
+//   - where lanes must be summed, the order is fixed: 16 partial sums, lane i takes elements i, i+16, i+32 …
+//     (a tail shorter than 16 fills the missing lanes with nothing), then lanes are added pairwise 8, 4, 2, 1 apart:
+//     s[i] += s[i+8] for i<8, s[i] += s[i+4] for i<4, and so on;
+//   - fma(a, b, c) means one rounding, everything else is rounded step by step (-ffp-contract=off);
+//   - exp, tanh and their like are one polynomial, written once (elementwise-inl.h) over a vector of 16 floats.
+// Batch-invariant: an output depends on its own inputs only, not on the tile, the neighbours or the thread.
+// Threads: every function may run on any number of threads at once on disjoint outputs; none allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "kernels/formats.h"
+
+namespace pawl::kernels {
+
+// ---- activations in 8 bits -----------------------------------------------------------------------------------
+// A quantised row of n activations (n a multiple of 32), 64-byte aligned parts one after the other:
+//   int8 q[n] padded to 64 | f32 scale[n/32] padded to 64 | int32 sum[n/16] padded to 64 (of q, per 16 columns)
+// Per group of 32: amax = max |x|; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
+// q = x * inverse, to nearest, ties to even (|q| <= 127). A group that holds NaN or infinity gives q = 0, scale = NaN.
+int64_t a8_row_bytes(int64_t n);
+int64_t a8_scale_offset(int64_t n);
+int64_t a8_sum_offset(int64_t n);
+
+// ---- matrix product ------------------------------------------------------------------------------------------
+// out[t, r] = sum over columns of w[r, c] * x[t, c], for the row-blocks of one tile.
+struct MatmulTile {
+  Format format;
+  const std::byte* w;   // packed (packed.h), the first row-block of the tile, 64-byte aligned
+  int64_t row_blocks;   // of 16 rows
+  int64_t rows;         // rows written, 16 * (row_blocks - 1) < rows <= 16 * row_blocks
+  int64_t cols;
+  const std::byte* x;   // [tokens] rows, x_row_bytes apart: quantised (matmul_a8) or float (matmul_f32)
+  int64_t x_row_bytes;
+  int64_t tokens;
+  float* out;           // [tokens, rows], out_stride floats apart
+  int64_t out_stride;
+};
+
+// ---- attention -----------------------------------------------------------------------------------------------
+constexpr int kKvBlock = 32;   // positions in a KV block
+constexpr int kKvSpan = 256;   // positions whose softmax is taken together; spans are then folded left to right
+
+enum class KvType : int { kF16, kF32 };
+
+// Queries of one KV head: `tokens` consecutive positions of one sequence, `group` query heads each.
+// Position p attends to j with j <= p and (window == 0 or p - j < window).
+// score(p, j) = (sum over d of q[d] * k[j, d], d ascending, fma) * scale; then soft cap if cap > 0:
+// cap * tanh(score / cap); then + slope * (j - p) if slopes.
+struct AttentionTile {
+  KvType type;
+  const std::byte* const* k;  // [blocks] each [head_dim][kKvBlock]: transposed, lanes are positions
+  const std::byte* const* v;  // [blocks] each [kKvBlock][value_dim]
+  int head_dim, value_dim;    // value_dim a multiple of 4
+  const float* q;             // head h of token t at q + t * q_token_stride + h * head_dim, in floats
+  int64_t q_token_stride;
+  int tokens, group;
+  int64_t first_position;     // of token 0
+  int64_t window;             // 0: none
+  float scale, cap;           // cap 0: none
+  const float* slopes;        // [group] ALiBi, or null
+};
+
+// The running softmax of one query (row = t * group + h): max m, sum l of exp(score - m), and acc[value_dim] = sum
+// of exp(score - m) * v. All rows of a tile: m[rows], l[rows], acc[rows][value_dim].
+// Reset is m = -infinity, l = 0, acc = 0. Folding (m2, l2, acc2) into it:
+//   n = max(m, m2); a = exp(m - n); b = exp(m2 - n) (0 where the exponent is -infinity);
+//   l = fma(l, a, l2 * b); acc = fma(acc, a, acc2 * b); m = n.   A span in which nothing is attended to changes no bit.
+struct AttentionState {
+  float* m;
+  float* l;
+  float* acc;
+};
+
+enum class Activation : int { kSilu, kGelu, kGeluQuick, kRelu, kReluSquared };   // kGelu: the tanh form
+enum class RopeLayout : int { kHalves, kPairs };  // (i, i + n/2) as in NeoX, (2i, 2i + 1) as in GPT-J
+
+struct Table {
+  const char* name;  // "scalar", "avx2", "avx512", "avx512vnni"
+
+  // ---- matrices
+  void (*quantize_a8)(const float* x, int64_t n, std::byte* out);
+  // w has planes. Per row and token, from acc = 0, for each group in column order (a group is the columns that share
+  // a scale: 32, or 16 for Q6_K Q3_K Q2_K):  isum = exact integer sum of (weight code - offset) * q;
+  //   acc = fma(float(isum), w_scale * x_scale, acc), w_scale = d or d * sc (exact in f32);
+  //   with minima also acc = fma(min, x_scale * float(sum of q), acc), min = +m (Q4_1, Q5_1) or -(dmin * m) (K).
+  // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 128, Q6_K 32, Q3_K 4; IQ4 formats take the signed code book.
+  void (*matmul_a8)(const MatmulTile& tile);
+  // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.
+  void (*matmul_f32)(const MatmulTile& tile);
+
+  // ---- vectors of n floats; in and out may be the same array
+  // y = x * (1 / sqrt(mean(x^2) + eps)), then * weight (null: none). The mean: squares summed by fma in 16 lanes.
+  void (*rms_norm)(const float* x, const float* weight, float eps, int64_t n, float* out);
+  // y = (x - mean) * (1 / sqrt(mean((x - mean)^2) + eps)), * weight, + bias (each may be null)
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, int64_t n, float* out);
+  void (*add)(float* x, const float* y, int64_t n);                     // x += y
+  void (*add_scaled)(float* x, const float* y, float s, int64_t n);     // x = fma(y, s, x)
+  void (*multiply)(float* x, const float* y, int64_t n);                // x *= y
+  void (*scale)(float* x, float s, int64_t n);                          // x *= s
+  void (*clamp)(float* x, float limit, int64_t n);                      // to [-limit, limit]
+  void (*soft_cap)(float* x, float cap, int64_t n);                     // cap * tanh(x / cap)
+  void (*activate)(Activation kind, float* x, int64_t n);
+  void (*gate)(Activation kind, const float* gate, const float* up, int64_t n, float* out);  // act(gate) * up
+  void (*softmax)(float* x, int64_t n);                                 // exp(x - max) / sum
+  void (*sigmoid)(float* x, int64_t n);
+  // Rotates the first `rotary` entries of each of `heads` vectors, head_stride floats apart, in place.
+  // cos, sin: [rotary / 2]. (a, b) -> (fma(a, cos, -(b * sin)), fma(a, sin, b * cos))
+  void (*rope)(float* x, int64_t heads, int64_t head_stride, int64_t rotary, RopeLayout layout, const float* cos,
+               const float* sin);
+
+  // ---- attention
+  // Writes one position into a KV block: k[head_dim] to column `slot`, v[value_dim] to row `slot`.
+  void (*store_kv)(KvType type, const float* k, int head_dim, const float* v, int value_dim, int slot,
+                   std::byte* k_block, std::byte* v_block);
+  // Folds the spans [span_begin, span_end) of kKvSpan positions into `state`, one after the other. Within a span the
+  // blocks of 32 go in order: n = max(m, max of the block's scores); a = exp(m - n); p[j] = exp(score[j] - n);
+  // l = fma(l, a, sum of p), the 32 p summed as 16 + 16 lanes, then the tree; acc = acc * a, then for j ascending
+  // acc = fma(p[j], v[j], acc). Masked j are left out; a block of nothing but masked j is skipped.
+  // scratch: attention_scratch_bytes(), 64-byte aligned, one per thread.
+  void (*attention_spans)(const AttentionTile& tile, int64_t span_begin, int64_t span_end, AttentionState state,
+                          void* scratch);
+  // state = fold(state, part), rows of value_dim.
+  void (*attention_fold)(AttentionState state, AttentionState part, int64_t rows, int value_dim);
+  // out[row] = acc / l; a sink (null: none) of row r joins first: m, l as if one more score sinks[r % group], v = 0.
+  // Row r = t * group + h is written to out + t * out_token_stride + h * value_dim.
+  void (*attention_finish)(AttentionState state, int64_t tokens, int group, int value_dim, const float* sinks,
+                           float* out, int64_t out_token_stride);
+};
+
+// The most rows (tokens * group) one attention tile may hold, and the scratch one call needs.
+constexpr int kAttentionRows = 64;
+int64_t attention_scratch_bytes(int head_dim, int value_dim);
+
+// The variants this CPU and its operating system can run, best first; "scalar" is always the last.
+// `forced` (PAWL_ISA) empty: the best. Error invalid_argument, naming the variants that would do, for an unknown
+// name or one this machine lacks.
+base::Result<const Table*> choose_table(std::string_view forced);
+std::string_view variant_names();  // comma-separated, of this machine
+
+}  // namespace pawl::kernels

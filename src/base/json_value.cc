@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The value and the writer. Apart from the reader, so that the variant's moves are calls there:
+// inlined, they cost compile time and false warnings.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/json.h"
+
+namespace pawl::base {
+namespace {
+
+// Bytes of the valid UTF-8 character at `at`, or 0. The Unicode Standard, table 3-7.
+size_t utf8_length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const auto is_tail = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return is_tail(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return is_tail(1, low, high) && is_tail(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    return is_tail(1, low, high) && is_tail(2) && is_tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void write_string(std::string_view text, std::string& out) {
+  out += '"';
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text, at);
+    const char c = text[at];
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (length > 1) {
+      out += text.substr(at, length);
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+    at += length == 0 ? 1 : length;
+  }
+  out += '"';
+}
+
+void write_value(const Json& value, std::string& out) {
+  if (const auto* items = value.as_array()) {
+    out += '[';
+    for (size_t i = 0; i < items->size(); ++i) {
+      if (i > 0) out += ", ";
+      write_value((*items)[i], out);
+    }
+    out += ']';
+  } else if (const auto* members = value.as_object()) {
+    out += '{';
+    for (size_t i = 0; i < members->size(); ++i) {
+      if (i > 0) out += ", ";
+      write_string((*members)[i].key, out);
+      out += ": ";
+      write_value((*members)[i].value, out);
+    }
+    out += '}';
+  } else if (const auto* text = value.as_string()) {
+    write_string(*text, out);
+  } else if (const auto flag = value.to_bool()) {
+    out += *flag ? "true" : "false";
+  } else if (const auto integer = value.to_int64()) {
+    out += fmt::format("{}", *integer);
+  } else if (const auto large = value.to_uint64()) {
+    out += fmt::format("{}", *large);
+  } else if (const auto number = value.to_double(); number && std::isfinite(*number)) {
+    out += fmt::format("{}", *number);
+  } else {
+    out += "null";
+  }
+}
+
+}  // namespace
+
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
+
+Json::Json(uint64_t value) {
+  if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    value_ = static_cast<int64_t>(value);
+  } else {
+    value_ = value;
+  }
+}
+
+Json Json::object_of(Object members) {
+  return Json(Storage(std::move(members)));
+}
+
+std::optional<bool> Json::to_bool() const {
+  const auto* value = std::get_if<bool>(&value_);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<int64_t> Json::to_int64() const {
+  const auto* value = std::get_if<int64_t>(&value_);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<uint64_t> Json::to_uint64() const {
+  if (const auto* value = std::get_if<uint64_t>(&value_)) return *value;
+  const auto integer = to_int64();
+  return integer && *integer >= 0 ? std::optional(static_cast<uint64_t>(*integer)) : std::nullopt;
+}
+
+std::optional<double> Json::to_double() const {
+  if (const auto* value = std::get_if<double>(&value_)) return *value;
+  if (const auto* value = std::get_if<uint64_t>(&value_)) return static_cast<double>(*value);
+  const auto integer = to_int64();
+  return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
+}
+
+const Json* Json::find(std::string_view key) const {
+  if (const auto* members = as_object()) {
+    for (const auto& member : *members) {
+      if (member.key == key) return &member.value;
+    }
+  }
+  return nullptr;
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) value_ = Object{};
+  auto* members = std::get_if<Object>(&value_);
+  PAWL_CHECK(members != nullptr);
+  for (auto& member : *members) {
+    if (member.key == key) return member.value;
+  }
+  return members->emplace_back(Member{std::string(key), Json()}).value;
+}
+
+void Json::push_back(Json item) {
+  if (is_null()) value_ = Array{};
+  auto* items = std::get_if<Array>(&value_);
+  PAWL_CHECK(items != nullptr);
+  items->push_back(std::move(item));
+}
+
+std::string_view Json::kind_name() const {
+  static constexpr std::string_view kNames[] = {"null",   "boolean", "integer", "integer",
+                                                "number", "string",  "array",   "object"};
+  return kNames[value_.index()];
+}
+
+std::string Json::dump() const {
+  std::string out;
+  write_value(*this, out);
+  return out;
+}
+
+}  // namespace pawl::base

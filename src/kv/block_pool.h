@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fixed-size KV blocks with reference counts: memory and bookkeeping, no arithmetic on the bytes.
+// Threads: none. Whoever runs the step owns the pool and every table that points into it; the compute threads of
+// a step read and write the bytes of blocks that the step holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+
+namespace pawl::kv {
+
+using BlockId = int32_t;
+
+class BlockPool {
+ public:
+  // Reserves address space for `blocks` of `block_bytes`; pages cost memory from their first write on.
+  // Error kOutOfMemory, naming the bytes asked for.
+  static base::Result<BlockPool> create(int32_t blocks, int64_t block_bytes);
+
+  BlockPool(BlockPool&& other) noexcept;
+  BlockPool& operator=(BlockPool&&) = delete;
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+  ~BlockPool();
+
+  // A block with count 1, or nothing when none is free. Its bytes are whatever they were.
+  std::optional<BlockId> take();
+
+  void hold(BlockId id);     // REQUIRES: count(id) > 0
+  void release(BlockId id);  // REQUIRES: count(id) > 0. At 0 the block is free
+
+  int32_t count(BlockId id) const { return counts_[static_cast<size_t>(id)]; }
+  int32_t free_blocks() const { return static_cast<int32_t>(free_.size()); }
+  int32_t blocks() const { return static_cast<int32_t>(counts_.size()); }
+  int64_t block_bytes() const { return block_bytes_; }
+
+  // block_bytes() bytes, 64-byte aligned (kv/layout.h). Valid as long as the pool.
+  std::byte* bytes(BlockId id) const { return data_ + id * block_bytes_; }
+
+ private:
+  BlockPool(std::byte* data, int32_t blocks, int64_t block_bytes);
+
+  std::byte* data_ = nullptr;
+  int64_t block_bytes_ = 0;
+  std::vector<int32_t> counts_;
+  std::vector<BlockId> free_;  // a stack: the block that was freed last is the warmest
+};
+
+// The blocks of one sequence: position p lies in entry p / kBlockPositions.
+using BlockTable = std::vector<BlockId>;
+
+}  // namespace pawl::kv

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes inside a KV block: B positions of every layer of one sequence.
+//   [layers][kv_heads] { K [head_dim][B] | V [B][value_dim] }, each part 64-byte aligned.
+// K is transposed so that the lanes of a vector are positions; V is not, so that its lanes are dimensions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace pawl::kv {
+
+constexpr int kBlockPositions = 32;  // B
+
+// What one layer keeps per position. A layer without a cache has no heads.
+struct LayerShape {
+  int kv_heads = 0;
+  int head_dim = 0;
+  int value_dim = 0;
+};
+
+class Layout {
+ public:
+  // element_bytes: 2 for f16, 4 for f32
+  Layout(std::span<const LayerShape> layers, int element_bytes);
+
+  int64_t block_bytes() const { return block_bytes_; }
+  int64_t k_offset(int layer, int head) const {  // REQUIRES: layer and head exist
+    return offsets_[static_cast<size_t>(layer)] + head * head_bytes_[static_cast<size_t>(layer)];
+  }
+  int64_t v_offset(int layer, int head) const {
+    return k_offset(layer, head) + k_bytes_[static_cast<size_t>(layer)];
+  }
+  // Bytes that one position takes over all layers: what a decode step reads per position of context.
+  int64_t position_bytes() const { return position_bytes_; }
+
+ private:
+  std::vector<int64_t> offsets_, head_bytes_, k_bytes_;  // per layer
+  int64_t block_bytes_ = 0;
+  int64_t position_bytes_ = 0;
+};
+
+}  // namespace pawl::kv

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kv/layout.h"
+
+#include <gtest/gtest.h>
+
+namespace pawl::kv {
+namespace {
+
+TEST(Layout, PartsFollowEachOtherWithoutOverlapAndAligned) {
+  const LayerShape shapes[] = {{2, 16, 12}, {0, 0, 0}, {1, 80, 256}};
+  const Layout layout(shapes, 2);
+  int64_t end = 0;
+  for (int layer : {0, 2}) {
+    for (int head = 0; head < shapes[layer].kv_heads; ++head) {
+      EXPECT_EQ(layout.k_offset(layer, head), end);
+      EXPECT_EQ(layout.k_offset(layer, head) % 64, 0);
+      EXPECT_GE(layout.v_offset(layer, head), end + 32 * shapes[layer].head_dim * 2);
+      end = layout.v_offset(layer, head) + (32 * shapes[layer].value_dim * 2 + 63) / 64 * 64;
+    }
+  }
+  EXPECT_EQ(layout.block_bytes(), end);
+}
+
+// Llama-3-8B keeps 131,072 bytes per token at 16 bits: 32 layers, 8 KV heads of 128.
+TEST(Layout, PositionBytesOfAKnownModel) {
+  const std::vector<LayerShape> shapes(32, LayerShape{8, 128, 128});
+  EXPECT_EQ(Layout(shapes, 2).position_bytes(), 131072);
+}
+
+}  // namespace
+}  // namespace pawl::kv

@@ -7,7 +7,8 @@
 3. the table of ARCHITECTURE.md, section 2.
 
 DEPS equal the table, every include is covered by DEPS, every entry of DEPS is used by an include, and a
-third-party header stands only where RULES lets it. What the table marks as planned may not exist.
+third-party header stands only where RULES lets it. What the table marks as planned does not exist, and the
+files that the page lists do.
 """
 import argparse
 import fnmatch
@@ -78,6 +79,16 @@ def read_table(page):
                 None if allowed == "all" else set(allowed.split()) - {"-"},
                 cells[columns["state"]] == "planned")
     return rows
+
+
+def listed_files(page):
+    """The files that the block under "### Files" names, as paths under src/."""
+    block = re.search(r"^### Files.*?^```$(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    folder = ""
+    for line in block.group(1).splitlines() if block else []:
+        folder = (re.match(r"\w+/", line) or [folder])[0]
+        for name in re.findall(r"(?<=\s)[\w/-]+\.(?:cc|h)\b", line):
+            yield folder + name
 
 
 def read_deps(cmake, module):
@@ -166,6 +177,9 @@ def check(root):
     for module, (_, _, planned) in table.items():
         if not planned and not (root / "src" / module / "CMakeLists.txt").exists():
             errors.append(f"src/{module}: ARCHITECTURE.md calls it present, and it does not exist")
+    for name in listed_files(root / "ARCHITECTURE.md"):
+        if not (root / "src" / name).exists():
+            errors.append(f"src/{name}: ARCHITECTURE.md lists it, and it does not exist")
     for cmake in sorted((root / "src").glob("*/CMakeLists.txt")):
         check_module(root, cmake.parent.name, table, errors)
     for path in source_files(root / "tests"):

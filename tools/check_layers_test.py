@@ -16,6 +16,11 @@ PAGE = """# map
 | 2 | text | ids | base bridge | PCRE2 | here |
 | 1 | bridge | crates | base | | planned |
 | 5 | cli | main | all | CLI11 | planned |
+### Files
+```
+base/     json.h     values                 json.cc   the only user
+kernels/  avx2/table.cc  sums
+```
 ## 3. The path
 """
 FILES = {
@@ -100,6 +105,10 @@ class CheckLayers(unittest.TestCase):
         self.finds({"ARCHITECTURE.md": PAGE.replace("| | planned", "| | here")}, "src/bridge: ARCHITECTURE")
         self.finds({"ARCHITECTURE.md": PAGE.replace("| 0 | base", "| 0 | ground")}, "no row in the table")
         self.finds({"ARCHITECTURE.md": "# nothing\n"}, "no table")
+
+    def test_listed_file_that_is_gone(self):
+        self.finds({"ARCHITECTURE.md": PAGE.replace("avx2/table.cc", "avx2/sums.cc")},
+                   "src/kernels/avx2/sums.cc: ARCHITECTURE.md lists it")
 
     def test_module_that_is_not_made(self):
         self.finds({"src/base/CMakeLists.txt": "add_library(base json.cc)\n"}, "no pawl_module(base")

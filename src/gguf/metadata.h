@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of a GGUF file: keys and typed values, all of them views of the file's bytes. Nothing is
-// copied when a file is opened, so a vocabulary of 262,144 texts costs one walk over its lengths.
+// The metadata of a GGUF file: keys and typed values, all of them views of the file's bytes.
+// Nothing is copied when a file is opened, so a vocabulary of 262,144 texts costs one walk over its
+// lengths.
 //
 // Lifetime: every view given here lives as long as the bytes it was parsed from (the gguf::File).
 // Threads: immutable after parse; any number of readers.
@@ -44,9 +45,9 @@ std::string_view value_type_name(ValueType type);
 // Arrays may hold arrays, this deep in all.
 inline constexpr int kMaxArrayDepth = 4;
 
-// One value as it stands in the file. `payload` is the number's bytes, the text of a string without its
-// length, or the elements of an array one after the other. The getters of Metadata read it; this is for
-// who prints any value.
+// One value as it stands in the file. `payload` is the number's bytes, the text of a string without
+// its length, or the elements of an array one after the other. The getters of Metadata read it;
+// this is for who prints any value.
 struct Value {
   ValueType type = ValueType::kUint8;
   ValueType element = ValueType::kUint8;  // of an array
@@ -133,9 +134,9 @@ class Metadata {
 
   Metadata() = default;
 
-  // Reads `count` pairs at the cursor and leaves it behind them. Errors, all naming the key: bytes that
-  // end too soon, an unknown type, a bool that is neither 0 nor 1, arrays deeper than kMaxArrayDepth, a
-  // key given twice or empty.
+  // Reads `count` pairs at the cursor and leaves it behind them. Errors, all naming the key: bytes
+  // that end too soon, an unknown type, a bool that is neither 0 nor 1, arrays deeper than
+  // kMaxArrayDepth, a key given twice or empty.
   static base::Result<Metadata> parse(Cursor& cursor, uint64_t count);
 
   // All pairs, in the order of the file.
@@ -144,9 +145,9 @@ class Metadata {
   // The value of a key, or nullptr. O(log keys).
   const Value* find(std::string_view key) const;
 
-  // Typed look-ups. Errors: kNotFound for a key that is missing; kBadFile, with the key, what was found
-  // and what was wanted, for another type or a number that does not fit. Any integer type serves where an
-  // integer is wanted, and float64 where float32 is.
+  // Typed look-ups. Errors: kNotFound for a key that is missing; kBadFile, with the key, what was
+  // found and what was wanted, for another type or a number that does not fit. Any integer type
+  // serves where an integer is wanted, and float64 where float32 is.
   base::Result<uint32_t> get_u32(std::string_view key) const;
   base::Result<uint64_t> get_u64(std::string_view key) const;
   base::Result<float> get_f32(std::string_view key) const;
@@ -160,15 +161,16 @@ class Metadata {
   base::Result<std::string_view> get_string_or(std::string_view key,
                                                std::string_view fallback) const;
 
-  // Arrays, of exactly the element type named; int32 may also be stored as uint32 if all values fit.
-  // The length is the caller's to check.
+  // Arrays, of exactly the element type named; int32 may also be stored as uint32 if all values
+  // fit. The length is the caller's to check.
   base::Result<StringArray> get_string_array(std::string_view key) const;
   base::Result<NumberArray<float>> get_f32_array(std::string_view key) const;
   base::Result<NumberArray<int32_t>> get_i32_array(std::string_view key) const;
 
   // One value for each of `layers` layers: from a number, which holds for all, or from an array of
   // integers or bools (0 and 1) of exactly that length. Error also for more than 65,536 layers.
-  base::Result<std::vector<uint32_t>> get_u32_per_layer(std::string_view key, uint32_t layers) const;
+  base::Result<std::vector<uint32_t>> get_u32_per_layer(std::string_view key,
+                                                        uint32_t layers) const;
 
  private:
   base::Result<const Value*> require(std::string_view key) const;

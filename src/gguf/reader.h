@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens GGUF files: header, metadata, tensor table, all checked before anything is handed out. The file
-// stays mapped read-only; tensors are views of it.
+// Opens GGUF files: header, metadata, tensor table, all checked before anything is handed out. The
+// file stays mapped read-only; tensors are views of it.
 //
 //   "GGUF" | version u32 | tensors u64 | pairs u64 | metadata | tensor table | padding | data
-//   tensor table: { name (u64 length, bytes) | n_dims u32 | dims u64[n_dims] | type u32 | offset u64 }
-//   padding: zeros up to a multiple of `general.alignment` (32 without that key), counted from the start
-//   of the file; data begins there, and every offset counts from there and is a multiple of it too.
+//   tensor table: { name (u64 length, bytes) | n_dims u32 | dims u64[n_dims] | type u32 | offset
+//   u64 } padding: zeros up to a multiple of `general.alignment` (32 without that key), counted
+//   from the start of the file; data begins there, and every offset counts from there and is a
+//   multiple of it too.
 //
 // Little endian, versions 2 and 3. Versions 1 and big endian are refused by name.
 // Source: the GGUF specification of the ggml project.
@@ -31,13 +32,15 @@ namespace pawl::gguf {
 struct TensorView {
   std::string_view name;
   TensorType type = TensorType::kF32;
-  int n_dims = 0;                           // 1..4
-  std::array<int64_t, 4> dims{1, 1, 1, 1};  // dims[0] is contiguous: [columns, rows, …]; unused ones are 1
-  std::span<const std::byte> data;          // exactly the tensor's bytes; aligned to 8 at least
+  int n_dims = 0;  // 1..4
+  std::array<int64_t, 4> dims{1, 1, 1,
+                              1};  // dims[0] is contiguous: [columns, rows, …]; unused ones are 1
+  std::span<const std::byte> data;  // exactly the tensor's bytes; aligned to 8 at least
 };
 
 // An open file, or all parts of a split one, joined.
-// Threads: immutable; any number of readers. release() and prefetch() are advice and change no byte.
+// Threads: immutable; any number of readers. release() and prefetch() are advice and change no
+// byte.
 class File {
  public:
   const Metadata& metadata() const { return metadata_; }  // of the first part
@@ -50,8 +53,9 @@ class File {
   // O(log tensors); nullptr when there is none of that name.
   const TensorView* find_tensor(std::string_view name) const;
 
-  // Gives the memory of whole pages inside `part` (a piece of some tensor's data) back; the bytes are read
-  // from the file again when somebody looks at them. Does nothing for a file opened from bytes.
+  // Gives the memory of whole pages inside `part` (a piece of some tensor's data) back; the bytes
+  // are read from the file again when somebody looks at them. Does nothing for a file opened from
+  // bytes.
   void release(std::span<const std::byte> part) const;
 
   // Asks the system to read `part` ahead.
@@ -68,9 +72,9 @@ class File {
   int64_t bytes_ = 0;
 };
 
-// Opens a file. Given any part of a split file (`NAME-00001-of-00003.gguf`), opens all of them; a part that
-// is missing is named. Errors: kNotFound, kIo, kBadFile for broken bytes, kUnsupported for a version, byte
-// order or tensor type that nothing here reads. `where` is the path.
+// Opens a file. Given any part of a split file (`NAME-00001-of-00003.gguf`), opens all of them; a
+// part that is missing is named. Errors: kNotFound, kIo, kBadFile for broken bytes, kUnsupported
+// for a version, byte order or tensor type that nothing here reads. `where` is the path.
 base::Result<std::shared_ptr<const File>> open(const std::string& path);
 
 // The same for bytes in memory, which outlive the File. A part of a split file is refused.

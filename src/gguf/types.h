@@ -51,8 +51,8 @@ enum class TensorType : uint32_t {
 struct TensorTypeInfo {
   TensorType type;
   std::string_view name;  // as the format spells it: "Q4_K"
-  int64_t group;          // elements that share a scale and are stored together; 1 for plain numbers
-  int64_t bytes;          // of one group
+  int64_t group;  // elements that share a scale and are stored together; 1 for plain numbers
+  int64_t bytes;  // of one group
 };
 
 // The row of a number read from a file, or nullptr when no type has it.

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over KV blocks, once, over the Vec of whichever vec.h was included before; after
+// elementwise-inl.h. A tile's rows (token, query head) that attend to a block go through it
+// together, a few rows at a time, so that a key or value is converted once per few rows. Which rows
+// share a pass changes no bit: every row has its own sums, each in the order kernels.h fixes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace pawl::kernels {
+namespace {
+
+// One thread's memory for a tile: the scores of one block, and the running softmax of one span. The
+// floats of acc, [kAttentionRows][value_dim], follow it.
+struct alignas(64) AttentionScratch {
+  float p[kAttentionRows][kKvBlock];  // scores, then their exponentials
+  float m[kAttentionRows];
+  float l[kAttentionRows];
+  float old_scale[kAttentionRows];  // what sums so far are multiplied with: exp(old m - new m)
+  float new_m[kAttentionRows];      // the maximum with this block; then what is subtracted from its
+                                    // scores
+  int begin[kAttentionRows];        // slots of this block the row attends to
+  int end[kAttentionRows];
+};
+
+// Rows [begin, end) of a tile.
+struct RowRange {
+  int begin, end;
+};
+
+// `count` rows in passes of equal size, so that none is left almost alone.
+inline int rows_per_pass(int count) {
+  const int passes = (count + kPassRows - 1) / kPassRows;
+  return (count + passes - 1) / passes;
+}
+
+// What to subtract from scores whose maximum is m: never -infinity, so that no exponent is a NaN.
+inline float finite_maximum(float m) {
+  return m == -kInfinity ? 0.0f : m;
+}
+
+// ---- scores
+
+// p[row][slot] = the sum over d of q[row][d] * k[d][slot], all slots of the block, for `Rows` rows.
+template <int Rows, typename T>
+inline void score_pass(const T* k, const float* const* q, int head_dim, float (*p)[kKvBlock]) {
+  for (int slot = 0; slot < kKvBlock; slot += kPassVecs * kLanes) {
+    Vec sum[Rows][kPassVecs];
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kPassVecs; ++v) sum[r][v] = broadcast(0.0f);
+    }
+    for (int d = 0; d < head_dim; ++d) {
+      Vec key[kPassVecs];
+#pragma GCC unroll 16
+      for (int v = 0; v < kPassVecs; ++v) key[v] = load(k + d * kKvBlock + slot + v * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < Rows; ++r) {
+        const Vec query = broadcast(q[r][d]);
+#pragma GCC unroll 16
+        for (int v = 0; v < kPassVecs; ++v) sum[r][v] = fma(query, key[v], sum[r][v]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kPassVecs; ++v) store(p[r] + slot + v * kLanes, sum[r][v]);
+    }
+  }
+}
+
+// score_pass for `rows` <= Rows rows.
+template <int Rows, typename T>
+inline void score_some(int rows, const T* k, const float* const* q, int head_dim,
+                       float (*p)[kKvBlock]) {
+  if (rows == Rows) return score_pass<Rows>(k, q, head_dim, p);
+  if constexpr (Rows > 1) score_some<Rows - 1>(rows, k, q, head_dim, p);
+}
+
+inline const float* query_row(const AttentionTile& tile, int row) {
+  return tile.q + row / tile.group * tile.q_token_stride +
+         row % tile.group * static_cast<int64_t>(tile.head_dim);
+}
+
+template <typename T>
+inline void score_block(const AttentionTile& tile, const T* k, RowRange rows,
+                        float (*p)[kKvBlock]) {
+  const int step = rows_per_pass(rows.end - rows.begin);
+  for (int row = rows.begin; row < rows.end; row += step) {
+    const int count = rows.end - row < step ? rows.end - row : step;
+    const float* q[kPassRows];
+    for (int r = 0; r < count; ++r) q[r] = query_row(tile, row + r);
+    score_some<kPassRows>(count, k, q, tile.head_dim, p + row);
+  }
+}
+
+// ---- softmax
+
+// Raw sums → scores: scaled, capped, biased; -infinity where the row does not attend. Sets new_m.
+inline void finish_scores(const AttentionTile& tile, int64_t block_begin, RowRange rows,
+                          AttentionScratch* s) {
+  alignas(64) constexpr float kCount[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                8, 9, 10, 11, 12, 13, 14, 15};
+  const Vec count = load(kCount);
+  for (int row = rows.begin; row < rows.end; ++row) {
+    Vec most = broadcast(-kInfinity);
+    const int64_t position = tile.first_position + row / tile.group;
+    for (int slot = 0; slot < kKvBlock; slot += kLanes) {
+      Vec v = mul(load(s->p[row] + slot), broadcast(tile.scale));
+      if (tile.cap > 0) v = capped(v, broadcast(tile.cap));
+      if (tile.slopes != nullptr) {
+        const Vec distance =
+            add(broadcast(static_cast<float>(block_begin + slot - position)), count);
+        v = add(v, mul(broadcast(tile.slopes[row % tile.group]), distance));
+      }
+      v = keep_lanes(v, s->begin[row] - slot, s->end[row] - slot, -kInfinity);
+      store(s->p[row] + slot, v);
+      most = slot == 0 ? v : max(most, v);
+    }
+    s->new_m[row] = greater(s->m[row], reduce_max(most));
+  }
+}
+
+// Moves m and l of the rows to the new maximum and turns scores into exponentials.
+inline void exponentiate(RowRange rows, AttentionScratch* s) {
+  for (int row = rows.begin; row < rows.end; row += kLanes) {
+    const int count = rows.end - row < kLanes ? rows.end - row : kLanes;
+    for (int r = row; r < row + count; ++r) {
+      const float m = s->new_m[r];
+      s->new_m[r] = finite_maximum(m);
+      s->old_scale[r] = s->m[r] - s->new_m[r];
+      s->m[r] = m;
+    }
+    const Vec difference = load_partial(s->old_scale + row, count, 0.0f);
+    store_partial(s->old_scale + row, count, exponential(difference));
+  }
+  for (int row = rows.begin; row < rows.end; ++row) {
+    const Vec most = broadcast(s->new_m[row]);
+    const Vec low = exponential(sub(load(s->p[row]), most));
+    const Vec high = exponential(sub(load(s->p[row] + kLanes), most));
+    store(s->p[row], low);
+    store(s->p[row] + kLanes, high);
+    s->l[row] = fma(s->l[row], s->old_scale[row], reduce_add(add(low, high)));
+  }
+}
+
+// ---- values
+
+// acc[row][c] = fma(p[row][j], v[j][c], acc[row][c]) for j ascending in `slots`; `Rows` rows,
+// `Vecs` vectors of columns, or with tail > 0 one vector of `tail` columns.
+template <int Rows, int Vecs, bool Tail, typename T>
+inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], RowRange slots,
+                       int tail, float* acc) {
+  Vec sum[Rows][Vecs];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+    for (int c = 0; c < Vecs; ++c) {
+      const float* from = acc + r * value_dim + c * kLanes;
+      sum[r][c] = Tail ? load_partial(from, tail, 0.0f) : load(from);
+    }
+  }
+  for (int j = slots.begin; j < slots.end; ++j) {
+    Vec value[Vecs];
+#pragma GCC unroll 16
+    for (int c = 0; c < Vecs; ++c) {
+      const T* from = v + j * value_dim + c * kLanes;
+      value[c] = Tail ? load_partial(from, tail, 0.0f) : load(from);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const Vec weight = broadcast(p[r][j]);
+#pragma GCC unroll 16
+      for (int c = 0; c < Vecs; ++c) sum[r][c] = fma(weight, value[c], sum[r][c]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 16
+    for (int c = 0; c < Vecs; ++c) {
+      float* to = acc + r * value_dim + c * kLanes;
+      if (Tail) {
+        store_partial(to, tail, sum[r][c]);
+      } else {
+        store(to, sum[r][c]);
+      }
+    }
+  }
+}
+
+// All columns, for `rows` <= Rows rows. Few rows take more columns at once: enough sums in flight
+// either way.
+template <int Rows, typename T>
+inline void value_some(int rows, const T* v, int value_dim, const float (*p)[kKvBlock],
+                       RowRange slots, float* acc) {
+  if (rows == Rows) {
+    constexpr int kVecs = kPassRows * kPassVecs / Rows < 4 ? kPassRows * kPassVecs / Rows : 4;
+    int c = 0;
+    for (; c + kVecs * kLanes <= value_dim; c += kVecs * kLanes) {
+      value_pass<Rows, kVecs, false>(v + c, value_dim, p, slots, 0, acc + c);
+    }
+    for (; c + kLanes <= value_dim; c += kLanes) {
+      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, acc + c);
+    }
+    if (c < value_dim)
+      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, acc + c);
+    return;
+  }
+  if constexpr (Rows > 1) value_some<Rows - 1>(rows, v, value_dim, p, slots, acc);
+}
+
+inline void scale_row(float* acc, int value_dim, float factor) {
+  if (factor == 1.0f) return;
+  map(acc, value_dim, acc, [f = broadcast(factor)](Vec v) { return mul(v, f); });
+}
+
+// Adds the block's values to the rows' sums. A slot that only some rows of a pass attend to is
+// given to those rows alone, one by one: what lies in a slot must not touch a row that does not
+// attend to it, not even times zero.
+template <typename T>
+inline void value_block(const T* v, int value_dim, RowRange rows, const AttentionScratch& s,
+                        float* acc) {
+  const int step = rows_per_pass(rows.end - rows.begin);
+  for (int row = rows.begin; row < rows.end; row += step) {
+    const int count = rows.end - row < step ? rows.end - row : step;
+    RowRange shared = {0, kKvBlock};
+    for (int r = row; r < row + count; ++r) {
+      if (s.begin[r] > shared.begin) shared.begin = s.begin[r];
+      if (s.end[r] < shared.end) shared.end = s.end[r];
+      scale_row(acc + static_cast<int64_t>(r) * value_dim, value_dim, s.old_scale[r]);
+    }
+    if (shared.end < shared.begin) shared.end = shared.begin;
+    const auto alone = [&](int r, int begin, int end) {
+      if (begin < end)
+        value_some<1>(1, v, value_dim, s.p + r, {begin, end},
+                      acc + static_cast<int64_t>(r) * value_dim);
+    };
+    for (int r = row; r < row + count; ++r) {
+      alone(r, s.begin[r], s.end[r] < shared.begin ? s.end[r] : shared.begin);
+    }
+    if (shared.begin < shared.end) {
+      value_some<kPassRows>(count, v, value_dim, s.p + row, shared,
+                            acc + static_cast<int64_t>(row) * value_dim);
+    }
+    for (int r = row; r < row + count; ++r) {
+      alone(r, s.begin[r] > shared.end ? s.begin[r] : shared.end, s.end[r]);
+    }
+  }
+}
+
+// ---- one block, one span, all of them
+
+// The rows that attend to some slot of the block, and which slots.
+inline RowRange attending_rows(const AttentionTile& tile, int64_t block_begin,
+                               AttentionScratch* s) {
+  const int64_t earliest =
+      block_begin - tile.first_position;  // the token at the block's first position
+  int64_t token_begin = earliest > 0 ? earliest : 0;
+  int64_t token_end = tile.tokens;
+  if (tile.window > 0 && earliest + kKvBlock - 1 + tile.window < token_end) {
+    token_end = earliest + kKvBlock - 1 + tile.window;
+  }
+  if (token_end < token_begin) token_end = token_begin;
+  for (int64_t t = token_begin; t < token_end; ++t) {
+    const int64_t position = tile.first_position + t - block_begin;  // relative to the block
+    const int64_t oldest = tile.window > 0 ? position - tile.window + 1 : 0;
+    for (int h = 0; h < tile.group; ++h) {
+      s->begin[t * tile.group + h] = oldest > 0 ? static_cast<int>(oldest) : 0;
+      s->end[t * tile.group + h] =
+          position + 1 < kKvBlock ? static_cast<int>(position + 1) : kKvBlock;
+    }
+  }
+  return {static_cast<int>(token_begin) * tile.group, static_cast<int>(token_end) * tile.group};
+}
+
+template <typename T>
+inline void attend_block(const AttentionTile& tile, int64_t block, AttentionScratch* s,
+                         float* acc) {
+  const RowRange rows = attending_rows(tile, block * kKvBlock, s);
+  if (rows.begin == rows.end) return;
+  score_block(tile, reinterpret_cast<const T*>(tile.k[block]), rows, s->p);
+  finish_scores(tile, block * kKvBlock, rows, s);
+  exponentiate(rows, s);
+  value_block(reinterpret_cast<const T*>(tile.v[block]), tile.value_dim, rows, *s, acc);
+}
+
+inline void fold_row(float* m, float* l, float* acc, float m2, float l2, const float* acc2,
+                     int value_dim) {
+  if (m2 == -kInfinity) return;
+  if (*m == -kInfinity) {
+    *m = m2;
+    *l = l2;
+    return map(acc2, value_dim, acc, [](Vec v) { return v; });
+  }
+  const float n = greater(*m, m2);
+  const float differences[2] = {*m - n, m2 - n};
+  float scales[2];
+  store_partial(scales, 2, exponential(load_partial(differences, 2, 0.0f)));
+  *m = n;
+  *l = fma(*l, scales[0], l2 * scales[1]);
+  zip(acc, acc2, value_dim, acc,
+      [a = broadcast(scales[0]), b = broadcast(scales[1])](Vec v, Vec v2) {
+        return fma(v, a, mul(v2, b));
+      });
+}
+
+inline void attention_fold(AttentionState state, AttentionState part, int64_t rows, int value_dim) {
+  for (int64_t row = 0; row < rows; ++row) {
+    fold_row(state.m + row, state.l + row, state.acc + row * value_dim, part.m[row], part.l[row],
+             part.acc + row * value_dim, value_dim);
+  }
+}
+
+template <typename T>
+inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t span_end,
+                         AttentionState state, AttentionScratch* s) {
+  constexpr int64_t kBlocksPerSpan = kKvSpan / kKvBlock;
+  const int rows = tile.tokens * tile.group;
+  const int64_t last = tile.first_position + tile.tokens - 1;
+  const int64_t oldest = tile.window > 0 ? tile.first_position - tile.window + 1 : 0;
+  const int64_t first_block = (oldest > 0 ? oldest : 0) / kKvBlock;
+  const int64_t end_block = last / kKvBlock + 1;
+  float* acc = reinterpret_cast<float*>(s + 1);
+  for (int64_t span = span_begin; span < span_end; ++span) {
+    int64_t block = span * kBlocksPerSpan;
+    int64_t end = block + kBlocksPerSpan;
+    if (block < first_block) block = first_block;
+    if (end > end_block) end = end_block;
+    if (block >= end) continue;
+    for (int row = 0; row < rows; ++row) {
+      s->m[row] = -kInfinity;
+      s->l[row] = 0.0f;
+    }
+    __builtin_memset(
+        acc, 0, sizeof(float) * static_cast<size_t>(rows) * static_cast<size_t>(tile.value_dim));
+    for (; block < end; ++block) attend_block<T>(tile, block, s, acc);
+    attention_fold(state, {s->m, s->l, acc}, rows, tile.value_dim);
+  }
+}
+
+inline void attention_spans(const AttentionTile& tile, int64_t span_begin, int64_t span_end,
+                            AttentionState state, void* scratch) {
+  auto* s = static_cast<AttentionScratch*>(scratch);
+  if (tile.type == KvType::kF16) {
+    attend_spans<Half>(tile, span_begin, span_end, state, s);
+  } else {
+    attend_spans<float>(tile, span_begin, span_end, state, s);
+  }
+}
+
+inline void attention_finish(AttentionState state, int64_t tokens, int group, int value_dim,
+                             const float* sinks, float* out, int64_t out_token_stride) {
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int h = 0; h < group; ++h) {
+      const int64_t row = t * group + h;
+      float l = state.l[row];
+      float a = 1.0f;
+      if (sinks != nullptr) {
+        const float n = finite_maximum(greater(state.m[row], sinks[h]));
+        const float differences[2] = {state.m[row] - n, sinks[h] - n};
+        float scales[2];
+        store_partial(scales, 2, exponential(load_partial(differences, 2, 0.0f)));
+        a = scales[0];
+        l = fma(l, a, scales[1]);
+      }
+      map(state.acc + row * value_dim, value_dim,
+          out + t * out_token_stride + h * static_cast<int64_t>(value_dim),
+          [factor = broadcast(a), sum = broadcast(l)](Vec v) { return div(mul(v, factor), sum); });
+    }
+  }
+}
+
+// ---- writing into a block
+
+inline void put_key(float* to, int n, Vec v) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int i = 0; i < n; ++i) to[i * kKvBlock] = lanes[i];
+}
+inline void put_key(Half* to, int n, Vec v) {
+  Half lanes[kLanes];
+  store_partial(lanes, kLanes, v);
+  for (int i = 0; i < n; ++i) to[i * kKvBlock] = lanes[i];
+}
+
+template <typename T>
+inline void store_position(const float* k, int head_dim, const float* v, int value_dim, int slot,
+                           T* k_block, T* v_block) {
+  for (int i = 0; i < head_dim; i += kLanes) {
+    const int n = head_dim - i < kLanes ? head_dim - i : kLanes;
+    put_key(k_block + static_cast<int64_t>(i) * kKvBlock + slot, n, load_partial(k + i, n, 0.0f));
+  }
+  for (int i = 0; i < value_dim; i += kLanes) {
+    const int n = value_dim - i < kLanes ? value_dim - i : kLanes;
+    store_partial(v_block + static_cast<int64_t>(slot) * value_dim + i, n,
+                  load_partial(v + i, n, 0.0f));
+  }
+}
+
+inline void store_kv(KvType type, const float* k, int head_dim, const float* v, int value_dim,
+                     int slot, std::byte* k_block, std::byte* v_block) {
+  if (type == KvType::kF16) {
+    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<Half*>(k_block),
+                   reinterpret_cast<Half*>(v_block));
+  } else {
+    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<float*>(k_block),
+                   reinterpret_cast<float*>(v_block));
+  }
+}
+
+}  // namespace
+}  // namespace pawl::kernels

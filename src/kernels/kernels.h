@@ -22,9 +22,10 @@ namespace pawl::kernels {
 
 // ---- activations in 8 bits -----------------------------------------------------------------------------------
 // A quantised row of n activations (n a multiple of 32), 64-byte aligned parts one after the other:
-//   int8 q[n] padded to 64 | f32 scale[n/32] padded to 64 | int32 sum[n/16] padded to 64 (of q, per 16 columns)
-// Per group of 32: amax = max |x|; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
+//   int8 q[n] padded to 64 | f32 scale[n/32] padded to 64 | int16 sum[n/16] padded to 64 (of q, per 16 columns)
+// Per group of 32: amax = max |x|, taken for 0 below 1e-30; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
 // q = x * inverse, to nearest, ties to even (|q| <= 127). A group that holds NaN or infinity gives q = 0, scale = NaN.
+// Sums of 16 bits: a group's two are one 32-bit word, which one multiply-add of pairs turns into either or both.
 int64_t a8_row_bytes(int64_t n);
 int64_t a8_scale_offset(int64_t n);
 int64_t a8_sum_offset(int64_t n);
@@ -86,11 +87,14 @@ struct Table {
   const char* name;  // "scalar", "avx2", "avx512", "avx512vnni"
 
   // ---- matrices
-  void (*quantize_a8)(const float* x, int64_t n, std::byte* out);
-  // w has planes. Per row and token, from acc = 0, for each group in column order (a group is the columns that share
-  // a scale: 32, or 16 for Q6_K Q3_K Q2_K):  isum = exact integer sum of (weight code - offset) * q;
-  //   acc = fma(float(isum), w_scale * x_scale, acc), w_scale = d or d * sc (exact in f32);
-  //   with minima also acc = fma(min, x_scale * float(sum of q), acc), min = +m (Q4_1, Q5_1) or -(dmin * m) (K).
+  void (*quantize_a8)(const float* x, int64_t n, std::byte* out);  // out: a8_row_bytes(n), 64-byte aligned
+  // w has planes. Per row and token, from acc = 0, for each 32 columns in order:
+  //   isum = exact integer sum of (weight code - offset) * q, w_scale = d or d * sc (exact in f32);
+  //   p = float(isum) * w_scale; where 16 columns share a scale (Q6_K Q3_K Q2_K), of the first 16, and then
+  //   p = fma(float(isum), w_scale, p) of the second 16;
+  //   with minima then p = fma(float(sum of q), min, p), min = +m (Q4_1, Q5_1) or -(dmin * m) (K), likewise of the
+  //   first and then the second 16 for Q2_K;
+  //   acc = fma(p, x_scale, acc).
   // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 128, Q6_K 32, Q3_K 4; IQ4 formats take the signed code book.
   void (*matmul_a8)(const MatmulTile& tile);
   // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as the kernels stream them: 16 rows interleaved, so that one vector lane is one output row and every
-// variant adds a row's groups in the same order. Packing moves bits and changes no value: unpack_row gives what
-// dequantize_row gives, bit for bit.
+// Weights as the kernels stream them: 16 rows interleaved, so that one vector lane is one output
+// row and every variant adds a row's groups in the same order. Packing moves bits and changes no
+// value: unpack_row gives what dequantize_row gives, bit for bit.
 //
-// A row-block is 16 consecutive rows (the last one padded with zero weights). Its bytes: first the scales of all
-// columns, padded to 64, then the planes of all columns, 64-byte aligned within the block. A step is 4 columns;
-// a 32-column group is 8 steps. A vector of 64 bytes is [16 rows][4 columns] of one step.
+// A row-block is 16 consecutive rows (the last one padded with zero weights). Its bytes: first the
+// scales of all columns, padded to 64, then the planes of all columns, 64-byte aligned within the
+// block. A step is 4 columns; a 32-column group is 8 steps. A vector of 64 bytes is [16 rows][4
+// columns] of one step.
 //
 //   planes of one 32-column group, in this order:
 //     8-bit  [8 steps][16][4]   the weight + 128 (Q8_0)
-//     4-bit  [4][16][4]         byte i = step 2i in the low nibble, step 2i+1 in the high nibble
+//     4-bit  [4][16][4]         byte i = step i in the low nibble, step i+4 in the high nibble
 //     2-bit  [2][16][4]         byte h = steps 4h..4h+3, two bits each, lowest first
 //     1-bit  [16][4]            bit j = step j
 //   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS: 4-bit. Q5_0 Q5_1 Q5_K: 4-bit, then the fifth bits 1-bit.
@@ -17,10 +18,12 @@
 //
 //   scales, per 32-column group: Q4_0 Q5_0 Q8_0 IQ4_NL f16[16]; Q4_1 Q5_1 f16 d[16], f16 m[16].
 //   scales, per 256 columns: f16 d[16]; Q2_K Q4_K Q5_K also f16 dmin[16]; then per 32-column group:
-//     Q4_K Q5_K u8 sc[16], u8 m[16]; IQ4_XS i8 ls[16]; Q6_K i8 sc[2][16]; Q3_K i8 sc[2][16] (32 taken off);
-//     Q2_K u8 sc[2][16], u8 m[2][16].   [2] = the two halves of 16 columns.
+//     Q4_K Q5_K u8 sc[16], u8 m[16]; IQ4_XS i8 ls[16]; Q6_K i8 sc[2][16]; Q3_K i8 sc[2][16] (32
+//     taken off); Q2_K u8 [2][16], sc in the low nibble, m in the high one.   [2] = the two halves
+//     of 16 columns.
 //
-//   F32 F16 BF16: [cols][16], no scales. Every other format: the 16 rows as in the file, one after the other.
+//   F32 F16 BF16: [cols][16], no scales. Every other format: the 16 rows as in the file, one after
+//   the other.
 #pragma once
 
 #include <cstddef>
@@ -36,18 +39,33 @@ constexpr int kRowsPerBlock = 16;
 bool has_planes(Format format);
 
 // REQUIRES for all: format_info(format), cols % group == 0
-int64_t packed_block_bytes(Format format, int64_t cols);   // a multiple of 64
-int64_t packed_scale_bytes(Format format, int64_t cols);   // where the planes begin in a block
+int64_t packed_block_bytes(Format format, int64_t cols);  // a multiple of 64
+int64_t packed_scale_bytes(Format format, int64_t cols);  // where the planes begin in a block
 
-// rows[i] is row i as in the file, or null for a padded row. out: packed_block_bytes, 64-byte aligned.
-// Threads: any number at once, on different blocks.
-void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols, std::byte* out);
+// rows[i] is row i as in the file, or null for a padded row. out: packed_block_bytes, 64-byte
+// aligned. Threads: any number at once, on different blocks.
+void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
+                std::byte* out);
 
 // out[cols] = row `lane` of a packed block.
 void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out);
 
-// out[16 per column] = columns [col, col + n) of all 16 rows, [n][16]. REQUIRES: col, n multiples of the group
-// (32 for plane formats of 32 columns, 256 for those of 256); any col and n for F32, F16, BF16.
-void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t col, int64_t n, float* out);
+// out[16 per column] = columns [col, col + n) of all 16 rows, [n][16]. REQUIRES: col, n multiples
+// of the group (32 for plane formats of 32 columns, 256 for those of 256); any col and n for F32,
+// F16, BF16.
+void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t col, int64_t n,
+                    float* out);
+
+// 32 columns of 16 rows, as the definition of matmul_a8 sees them. [2] = the halves of 16 columns;
+// they are equal where the format's group is 32. A weight is code * scale + minimum.
+struct PackedGroup {
+  int16_t code[32][kRowsPerBlock];  // offset taken off, or the code book's entry
+  float scale[2][kRowsPerBlock];    // d, or d * sc
+  float minimum[2][kRowsPerBlock];  // +m, or -(dmin * m); 0 where the format has none
+};
+
+// REQUIRES: has_planes(format), group < cols / 32
+void read_group(Format format, const std::byte* block, int64_t cols, int64_t group,
+                PackedGroup* out);
 
 }  // namespace pawl::kernels

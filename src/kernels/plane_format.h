@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the packed formats with planes are made of (the drawing is in packed.h), as constants: the
+// kernels are templates over a row of this table, so that no format has a kernel of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/formats.h"
+
+namespace pawl::kernels {
+
+enum class Scales {
+  kHalf,       // per 32 columns: f16 d[16]
+  kHalfMin,    // per 32 columns: f16 d[16], f16 m[16]
+  kBytes,      // per 256: f16 d[16], f16 dmin[16]; per 32: u8 sc[16], u8 m[16]
+  kNibbles16,  // per 256: f16 d[16], f16 dmin[16]; per 32: u8 [2][16] of sc | m << 4
+  kSigned,     // per 256: f16 d[16]; per 32: i8 sc[16]
+  kSigned16,   // per 256: f16 d[16]; per 32: i8 sc[2][16]
+};
+
+struct PlaneFormat {
+  Format format;
+  int low_bits;    // bits of a code in the first plane: 8, 4 or 2
+  int high_bits;   // bits of a code in the second plane: 2, 1 or 0
+  int offset;      // taken off every code
+  bool code_book;  // the code is an index into kIq4CodeBook
+  Scales scales;
+
+  constexpr int bits() const { return low_bits + high_bits; }
+  constexpr int max_code() const { return (1 << bits()) - 1; }
+  constexpr int plane_bytes() const { return 64 * bits(); }  // of 32 columns
+  constexpr bool by_256() const { return scales != Scales::kHalf && scales != Scales::kHalfMin; }
+  constexpr bool by_halves() const {
+    return scales == Scales::kNibbles16 || scales == Scales::kSigned16;
+  }
+  constexpr bool has_min() const {
+    return scales == Scales::kHalfMin || scales == Scales::kBytes || scales == Scales::kNibbles16;
+  }
+  // Bytes at the head of 256 columns' scales, and of one group of 32 after it.
+  constexpr int scale_head_bytes() const { return by_256() ? (has_min() ? 64 : 32) : 0; }
+  constexpr int scale_group_bytes() const {
+    return scales == Scales::kHalfMin ? 64 : (scales == Scales::kSigned ? 16 : 32);
+  }
+  // Where the scales of group g begin; those of formats by 256 also have a head.
+  constexpr int64_t scale_head(int64_t g) const {
+    return (g / 8) * (scale_head_bytes() + 8 * scale_group_bytes());
+  }
+  constexpr int64_t scale_entry(int64_t g) const {
+    return by_256() ? scale_head(g) + scale_head_bytes() + (g % 8) * scale_group_bytes()
+                    : g * scale_group_bytes();
+  }
+};
+
+// Internal linkage, so that files of any instruction set may include it.
+constexpr PlaneFormat kPlaneFormats[] = {
+    {Format::kQ4_0, 4, 0, 8, false, Scales::kHalf},
+    {Format::kQ4_1, 4, 0, 0, false, Scales::kHalfMin},
+    {Format::kQ5_0, 4, 1, 16, false, Scales::kHalf},
+    {Format::kQ5_1, 4, 1, 0, false, Scales::kHalfMin},
+    {Format::kQ8_0, 8, 0, 128, false, Scales::kHalf},
+    {Format::kIQ4_NL, 4, 0, 0, true, Scales::kHalf},
+    {Format::kIQ4_XS, 4, 0, 0, true, Scales::kSigned},
+    {Format::kQ4_K, 4, 0, 0, false, Scales::kBytes},
+    {Format::kQ5_K, 4, 1, 0, false, Scales::kBytes},
+    {Format::kQ6_K, 4, 2, 32, false, Scales::kSigned16},
+    {Format::kQ3_K, 2, 1, 4, false, Scales::kSigned16},
+    {Format::kQ2_K, 2, 0, 0, false, Scales::kNibbles16},
+};
+constexpr int kPlaneFormatCount = sizeof(kPlaneFormats) / sizeof(kPlaneFormats[0]);
+
+// The 16 values an IQ4 code stands for.
+constexpr int8_t kIq4CodeBook[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                     1,    13,   25,  38,  53,  69,  89,  113};
+
+}  // namespace pawl::kernels

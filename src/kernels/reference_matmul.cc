@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definition of the matrix products: one plain function each. Every variant gives these bits.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kernels/entries.h"
+#include "kernels/kernels.h"
+#include "kernels/packed.h"
+#include "kernels/plane_format.h"
+
+namespace pawl::kernels {
+
+namespace {
+int64_t round_up_64(int64_t n) {
+  return (n + 63) / 64 * 64;
+}
+}  // namespace
+
+int64_t a8_scale_offset(int64_t n) {
+  return round_up_64(n);
+}
+int64_t a8_sum_offset(int64_t n) {
+  return a8_scale_offset(n) + round_up_64(n / 32 * 4);
+}
+int64_t a8_row_bytes(int64_t n) {
+  return a8_sum_offset(n) + round_up_64(n / 16 * 2);
+}
+
+namespace {
+
+constexpr float kSmallestAmax = 1e-30f;
+
+struct QuantizedGroup {
+  int8_t q[32];
+  float scale;
+  int16_t sum[2];
+};
+
+QuantizedGroup quantize_group(const float* x) {
+  QuantizedGroup out = {};
+  float amax = 0;
+  for (int i = 0; i < 32; ++i) {
+    if (!std::isfinite(x[i])) {
+      out.scale = std::numeric_limits<float>::quiet_NaN();
+      return out;
+    }
+    amax = std::max(amax, std::fabs(x[i]));
+  }
+  if (amax < kSmallestAmax) amax = 0;
+  out.scale = amax / 127.0f;
+  const float inverse = amax == 0 ? 0.0f : 127.0f / amax;
+  for (int i = 0; i < 32; ++i) {
+    out.q[i] = static_cast<int8_t>(std::nearbyint(x[i] * inverse));
+    out.sum[i / 16] = static_cast<int16_t>(out.sum[i / 16] + out.q[i]);
+  }
+  return out;
+}
+
+void quantize_a8(const float* x, int64_t n, std::byte* out) {
+  for (int64_t g = 0; g < n / 32; ++g) {
+    const QuantizedGroup group = quantize_group(x + 32 * g);
+    std::memcpy(out + 32 * g, group.q, sizeof(group.q));
+    std::memcpy(out + a8_scale_offset(n) + 4 * g, &group.scale, sizeof(group.scale));
+    std::memcpy(out + a8_sum_offset(n) + 4 * g, group.sum, sizeof(group.sum));
+  }
+}
+
+QuantizedGroup quantized_group(const std::byte* row, int64_t n, int64_t g) {
+  QuantizedGroup group;
+  std::memcpy(group.q, row + 32 * g, sizeof(group.q));
+  std::memcpy(&group.scale, row + a8_scale_offset(n) + 4 * g, sizeof(group.scale));
+  std::memcpy(group.sum, row + a8_sum_offset(n) + 4 * g, sizeof(group.sum));
+  return group;
+}
+
+struct Traits {  // of a format, as far as the sums see it
+  bool by_halves;
+  bool has_min;
+};
+
+Traits traits_of(Format format) {
+  for (const PlaneFormat& row : kPlaneFormats) {
+    if (row.format == format) return {row.by_halves(), row.has_min()};
+  }
+  return {};
+}
+
+// Sum over columns [begin, end) of one group.
+float integer_sum(const PackedGroup& w, int row, const QuantizedGroup& x, int begin, int end) {
+  int32_t sum = 0;
+  for (int c = begin; c < end; ++c) sum += w.code[c][row] * x.q[c];
+  return static_cast<float>(sum);
+}
+
+float add_group(const Traits& traits, const PackedGroup& w, int row, const QuantizedGroup& x,
+                float acc) {
+  float p;
+  if (traits.by_halves) {
+    p = integer_sum(w, row, x, 0, 16) * w.scale[0][row];
+    p = std::fma(integer_sum(w, row, x, 16, 32), w.scale[1][row], p);
+    if (traits.has_min) {
+      p = std::fma(static_cast<float>(x.sum[0]), w.minimum[0][row], p);
+      p = std::fma(static_cast<float>(x.sum[1]), w.minimum[1][row], p);
+    }
+  } else {
+    p = integer_sum(w, row, x, 0, 32) * w.scale[0][row];
+    if (traits.has_min) {
+      p = std::fma(static_cast<float>(x.sum[0] + x.sum[1]), w.minimum[0][row], p);
+    }
+  }
+  return std::fma(p, x.scale, acc);
+}
+
+void matmul_a8(const MatmulTile& tile) {
+  const Traits traits = traits_of(tile.format);
+  const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
+  PackedGroup w;
+  for (int64_t t = 0; t < tile.tokens; ++t) {
+    for (int64_t r = 0; r < tile.rows; ++r) tile.out[t * tile.out_stride + r] = 0;
+  }
+  for (int64_t first = 0; first < tile.rows; first += kRowsPerBlock) {
+    const std::byte* block = tile.w + first / kRowsPerBlock * block_bytes;
+    for (int64_t g = 0; g < tile.cols / 32; ++g) {
+      read_group(tile.format, block, tile.cols, g, &w);
+      for (int64_t t = 0; t < tile.tokens; ++t) {
+        const QuantizedGroup x = quantized_group(tile.x + t * tile.x_row_bytes, tile.cols, g);
+        float* out = tile.out + t * tile.out_stride + first;
+        for (int row = 0; row < kRowsPerBlock && first + row < tile.rows; ++row) {
+          out[row] = add_group(traits, w, row, x, out[row]);
+        }
+      }
+    }
+  }
+}
+
+void matmul_f32(const MatmulTile& tile) {
+  constexpr int64_t kColumns = 256;  // a multiple of every group
+  const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
+  float w[kColumns * kRowsPerBlock];
+  for (int64_t first = 0; first < tile.rows; first += kRowsPerBlock) {
+    const std::byte* block = tile.w + first / kRowsPerBlock * block_bytes;
+    for (int64_t col = 0; col < tile.cols; col += kColumns) {
+      const int64_t n = std::min(kColumns, tile.cols - col);
+      unpack_columns(tile.format, block, tile.cols, col, n, w);
+      for (int64_t t = 0; t < tile.tokens; ++t) {
+        const float* x = reinterpret_cast<const float*>(tile.x + t * tile.x_row_bytes) + col;
+        float* out = tile.out + t * tile.out_stride + first;
+        for (int row = 0; row < kRowsPerBlock && first + row < tile.rows; ++row) {
+          float acc = col == 0 ? 0.0f : out[row];
+          for (int64_t c = 0; c < n; ++c) acc = std::fma(w[c * kRowsPerBlock + row], x[c], acc);
+          out[row] = acc;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const MatmulEntries kScalarMatmul = {quantize_a8, matmul_a8, matmul_f32};
+
+}  // namespace pawl::kernels

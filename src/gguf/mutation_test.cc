@@ -14,6 +14,14 @@
 namespace pawl::gguf {
 namespace {
 
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
 // Looks at everything a loader would look at.
 void read_all(const File& file) {
   uint64_t sum = 0;
@@ -120,16 +128,26 @@ TEST(DamagedFile, MutationsOfASmallFileOpenOrEndInAnError) {
 
 TEST(DamagedFile, TruncationsAndMutationsOfATinyModelOpenOrEndInAnError) {
   const auto path = golden_folder() / "tiny/mamba.gguf";
-  std::ifstream in(path, std::ios::binary);
-  if (!in) GTEST_SKIP() << "missing: " << path;
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  std::vector<std::byte> whole(text.size());
-  std::memcpy(whole.data(), text.data(), text.size());
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "missing: " << path;
+  const std::vector<std::byte> whole = read_file(path);
   ASSERT_TRUE(open_damaged(whole));
   truncate_everywhere(whole, 1000);
   const size_t opened = mutate(whole, 20 * 1024, 2000);
   EXPECT_GT(opened, 50U);
   EXPECT_LT(opened, 1950U);
+}
+
+// The seeds of the fuzz target, and whatever it found: a file that crashed once stays here.
+TEST(DamagedFile, EveryFileOfTheFuzzCorpusOpensOrEndsInAnError) {
+  size_t valid = 0;
+  const auto folder = std::filesystem::path(PAWL_SOURCE_DIR) / "tests/fuzz/corpus/gguf";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool opened = open_damaged(read_file(entry.path()));
+    if (!entry.path().filename().string().starts_with("valid-")) continue;
+    EXPECT_TRUE(opened) << entry.path();
+    ++valid;
+  }
+  EXPECT_EQ(valid, 7U);
 }
 
 }  // namespace

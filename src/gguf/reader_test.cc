@@ -34,11 +34,12 @@ void patch(std::vector<std::byte>& bytes, size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }
 
-// Where the record of the tensor with this one-letter name stores its offset.
+// Where the record of the tensor with this one-letter name stores its offset. The last place that
+// looks like the name is the table's: the vocabulary, which comes first, has the same letters.
 size_t offset_field(const std::vector<std::byte>& bytes, char name, size_t n_dims) {
   const std::array<std::byte, 9> field{
       std::byte{1}, {}, {}, {}, {}, {}, {}, {}, static_cast<std::byte>(name)};
-  const auto at = std::ranges::search(bytes, field);
+  const auto at = std::ranges::find_end(bytes, field);
   EXPECT_FALSE(at.empty());
   return static_cast<size_t>(at.begin() - bytes.begin()) + field.size() + 4 + 8 * n_dims + 4;
 }

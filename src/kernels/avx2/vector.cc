@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every entry that is not a matrix product, for this instruction set.
+#include "kernels/avx2/vec.h"
+
+#include "kernels/elementwise-inl.h"
+
+#include "kernels/attention-inl.h"
+
+#include "kernels/vector_entries-inl.h"
+
+namespace pawl::kernels {
+
+const VectorEntries kAvx2Vector = kVectorEntries;
+
+}  // namespace pawl::kernels

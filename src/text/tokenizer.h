@@ -22,7 +22,7 @@ namespace pawl::text {
 
 struct EncodeOptions {
   // Add what the model's own settings ask for: BOS before, EOS behind. They may ask for nothing.
-  bool add_special = true;
+  bool add_bos = true;
   // Recognise the texts of control tokens. Only for text that a template made, never for a user's.
   bool parse_special = false;
 };
@@ -39,7 +39,7 @@ class Tokenizer {
   static base::Result<std::unique_ptr<Tokenizer>> create(std::shared_ptr<const gguf::File> file);
 
   // Any bytes are accepted; those that are no UTF-8 become byte tokens, so decoding gives them
-  // back. Time is linear in the text but for a logarithm. Errors: 2^31 bytes or more; a limit of
+  // back. Time is linear in the text but for a logarithm. Errors: 2^30 bytes or more; a limit of
   // the pre-tokenizer; a byte for which the vocabulary has no entry.
   base::Result<std::vector<TokenId>> encode(std::string_view text,
                                             EncodeOptions options = {}) const;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions are facts about published tokenizers (their tokenizer.json); the source column names
+// one. Where a published expression says (?i:…) for English contractions, the letters are spelled
+// out: Unicode case folding would also match U+017F and U+212A, which the reference data does not.
+#include "text/pretokenizer_table.h"
+
+namespace pawl::text {
+namespace {
+
+// Parts that many expressions share. Macros, since literals are joined at compile time.
+#define CONTRACTION "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])"
+#define LOWER_CONTRACTION "'(?:[stmd]|re|ve|ll)"
+#define SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define GPT2 LOWER_CONTRACTION "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define WORD "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define SYMBOLS " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+// The same without Han, as complements: PCRE2 has no difference of classes.
+#define UPPER_NO_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define LOWER_NO_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define HAN_KANA "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+#define EAST_ASIAN "[\\x{4E00}-\\x{9FA5}\\x{0800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
+
+constexpr Cut kGpt2[] = {{GPT2}};
+constexpr Cut kDigitsThenGpt2[] = {{"\\p{N}"}, {GPT2}};
+constexpr Cut kDefault[] = {{"[\\p{P}$+<=>^~|]+"}, {GPT2}, {"\\p{N}+"}, {"[0-9][0-9][0-9]"}};
+constexpr Cut kFalcon[] = {{"[\\p{P}$+<=>^~|`]+"}, {GPT2}, {"[0-9][0-9][0-9]"}};
+constexpr Cut kLlama3[] = {{CONTRACTION "|" WORD "|\\p{N}{1,3}|" SYMBOLS "|" SPACES}};
+constexpr Cut kQwen2[] = {{CONTRACTION "|" WORD "|\\p{N}|" SYMBOLS "|" SPACES}};
+constexpr Cut kQwen35[] = {
+    {CONTRACTION
+     "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" SPACES}};
+constexpr Cut kSeedCoder[] = {{CONTRACTION "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES}};
+constexpr Cut kBailing[] = {
+    {CONTRACTION "|" WORD "|\\p{N}|" SYMBOLS "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}};
+constexpr Cut kGpt4o[] = {{"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+(?:" CONTRACTION ")?"
+                           "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*(?:" CONTRACTION ")?"
+                           "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" SPACES}};
+constexpr Cut kTekken[] = {{"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+"
+                            "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*"
+                            "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" SPACES}};
+constexpr Cut kKimiK2[] = {
+    {"\\p{sc:Han}+"
+     "|[^\\r\\n\\p{L}\\p{N}]?" UPPER_NO_HAN "*" LOWER_NO_HAN "+(?:" CONTRACTION ")?"
+     "|[^\\r\\n\\p{L}\\p{N}]?" UPPER_NO_HAN "+" LOWER_NO_HAN "*(?:" CONTRACTION ")?"
+     "|\\p{N}{1,3}|" SYMBOLS "|" SPACES}};
+constexpr Cut kDeepseekLlm[] = {
+    {"[\\r\\n]"},
+    {"\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-"
+     "ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-Ὗ"
+     "ὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\\x{2126}ℨ\\x{212A}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-"
+     "ꙭꚀ-ꚛꜢ-ꝯ"
+     "ꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]"
+     "+"},
+    {"\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+"},
+    {"\\s+$"},
+    {EAST_ASIAN},
+    {"\\p{N}+"}};
+constexpr Cut kDeepseekCoder[] = {
+    {"[\\r\\n]"}, {"\\s?\\p{L}+"}, {"\\s?\\p{P}+"}, {EAST_ASIAN}, {"\\p{N}"}};
+constexpr Cut kDeepseekV3[] = {
+    {"\\p{N}{1,3}"},
+    {HAN_KANA},
+    {"[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" SPACES}};
+constexpr Cut kBloom[] = {{" ?[^(\\s|.,!?…。，、।۔،)]+"}};
+constexpr Cut kViking[] = {{" ?[^(\\s|.,!?…。，、।۔،)]+"}, {"\\p{N}"}};
+constexpr Cut kSuperBpe[] = {{"\\p{N}+"}, {"\\d+", CutKind::kThreesFromEnd}};
+
+constexpr PretokenizerRow kRows[] = {
+    {"default", kDefault, false, false, "llama.cpp, for files that name no other"},
+    {"gpt-2 phi-2 mpt olmo jais jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code "
+     "gigachat a.x-4.0 mellum roberta-bpe trillion granite-docling",
+     kGpt2, false, false, "openai-community/gpt2"},
+    {"starcoder refact command-r smollm codeshell exaone exaone4 minerva-7b", kDigitsThenGpt2,
+     false, false, "bigcode/starcoder: Digits, then ByteLevel"},
+    {"falcon", kFalcon, false, false, "tiiuae/falcon-7b"},
+    {"llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2", kLlama3, true, true,
+     "meta-llama/Meta-Llama-3-8B"},
+    {"dbrx smaug-bpe glm4 chatglm-bpe", kLlama3, false, false,
+     "databricks/dbrx-base, THUDM/glm-4-9b"},
+    {"qwen2 deepseek-r1-qwen stablelm2 hunyuan megrez solar-open grok-2", kQwen2, false, false,
+     "Qwen/Qwen2-7B, stabilityai/stablelm-2-1_6b"},
+    {"qwen35", kQwen35, false, false, "Qwen/Qwen3.5"},
+    {"seed-coder", kSeedCoder, false, false, "ByteDance-Seed/Seed-Coder-8B-Base"},
+    {"bailingmoe bailingmoe2 llada-moe", kBailing, false, false, "inclusionAI/Ling-lite"},
+    {"gpt-4o llama4 minimax-m2", kGpt4o, false, false, "tiktoken o200k_base, Xenova/gpt-4o"},
+    {"tekken", kTekken, true, true, "mistralai/Mistral-Nemo-Base-2407"},
+    {"kimi-k2", kKimiK2, false, false, "moonshotai/Kimi-K2-Instruct"},
+    {"deepseek-llm", kDeepseekLlm, false, false, "deepseek-ai/deepseek-llm-7b-base"},
+    {"deepseek-coder", kDeepseekCoder, false, false, "deepseek-ai/deepseek-coder-6.7b-base"},
+    {"deepseek-v3 hunyuan-dense joyai-llm", kDeepseekV3, false, false, "deepseek-ai/DeepSeek-V3"},
+    {"bloom poro-chat gpt3-finnish", kBloom, false, false, "bigscience/bloom"},
+    {"viking", kViking, false, false, "LumiOpen/Viking-7B"},
+    {"superbpe", kSuperBpe, false, false, "UW/OLMo2-8B-SuperBPE"},
+};
+
+#undef CONTRACTION
+#undef LOWER_CONTRACTION
+#undef SPACES
+#undef GPT2
+#undef WORD
+#undef SYMBOLS
+#undef UPPER
+#undef LOWER
+#undef UPPER_NO_HAN
+#undef LOWER_NO_HAN
+#undef HAN_KANA
+#undef EAST_ASIAN
+
+bool has_name(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    const size_t space = names.find(' ');
+    if (names.substr(0, space) == name) return true;
+    if (space == std::string_view::npos) return false;
+    names.remove_prefix(space + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+const PretokenizerRow* find_pretokenizer(std::string_view name) {
+  for (const PretokenizerRow& row : kRows) {
+    if (has_name(row.names, name)) return &row;
+  }
+  return nullptr;
+}
+
+std::string pretokenizer_names() {
+  std::string names;
+  for (const PretokenizerRow& row : kRows) {
+    if (!names.empty()) names += ' ';
+    names += row.names;
+  }
+  return names;
+}
+
+}  // namespace pawl::text

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/tokenizer.h"
+
+#include <utility>
+
+#include "text/bpe.h"
+#include "text/merge_table.h"
+#include "text/pretokenizer.h"
+#include "text/spm.h"
+#include "text/vocab_file.h"
+
+namespace pawl::text {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+
+constexpr const char* kModelKey = "tokenizer.ggml.model";
+constexpr const char* kPreKey = "tokenizer.ggml.pre";
+
+// Positions are 32 bits, also where each space has become the three bytes of U+2581.
+constexpr size_t kMaxTextBytes = (size_t{1} << 30) - 1;
+
+base::Result<std::unique_ptr<Tokenizer>> create_spm(const gguf::Metadata& metadata) {
+  const VocabDefaults defaults{
+      .add_bos = true, .add_space_prefix = true, .needs_scores = true, .bos = "<s>", .eos = "</s>"};
+  PAWL_TRY(VocabSource source, read_vocab(metadata, defaults));
+  PAWL_TRY(Vocab vocab, Vocab::create(std::move(source)));
+  PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer, SpmTokenizer::create(std::move(vocab)));
+  return tokenizer;
+}
+
+base::Result<const PretokenizerRow*> choose_row(const gguf::Metadata& metadata,
+                                                std::vector<std::string>& warnings) {
+  if (metadata.find(kPreKey) == nullptr) {
+    warnings.push_back(
+        std::string(kPreKey) +
+        " is missing: 'default' is used, and numbers and blanks may be cut otherwise "
+        "than the model was trained with");
+    return find_pretokenizer("default");
+  }
+  PAWL_TRY(const std::string_view name, metadata.get_string(kPreKey));
+  const PretokenizerRow* row = find_pretokenizer(name);
+  if (row != nullptr) return row;
+  return Error{ErrorCode::kUnsupported,
+               std::string(kPreKey) + ": '" + std::string(name.substr(0, 60)) +
+                   "' is not supported, these are: " + pretokenizer_names(),
+               kPreKey};
+}
+
+base::Result<std::unique_ptr<Tokenizer>> create_bpe(const gguf::Metadata& metadata,
+                                                    std::vector<std::string>& warnings) {
+  PAWL_TRY(const PretokenizerRow* row, choose_row(metadata, warnings));
+  VocabDefaults defaults;
+  defaults.add_bos = row->adds_bos;
+  PAWL_TRY(VocabSource source, read_vocab(metadata, defaults));
+  source.add_space_prefix = false;  // byte-level texts carry their spaces
+  PAWL_TRY(Vocab vocab, Vocab::create(std::move(source)));
+  PAWL_TRY(const gguf::StringArray merges, metadata.get_string_array("tokenizer.ggml.merges"));
+  PAWL_TRY(MergeTable table, MergeTable::create(merges, vocab));
+  PAWL_TRY(Pretokenizer pretokenizer, Pretokenizer::create(*row));
+  PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer,
+           BpeTokenizer::create(std::move(vocab), std::move(table), std::move(pretokenizer)));
+  return tokenizer;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Tokenizer>> Tokenizer::create(std::shared_ptr<const gguf::File> file) {
+  const gguf::Metadata& metadata = file->metadata();
+  PAWL_TRY(const std::string_view model, metadata.get_string(kModelKey));
+  std::vector<std::string> warnings;
+  if (model != "llama" && model != "gpt2") {
+    return Error{ErrorCode::kUnsupported,
+                 std::string(kModelKey) + ": '" + std::string(model.substr(0, 60)) +
+                     "' is not supported, these are: llama gpt2",
+                 kModelKey};
+  }
+  PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer,
+           model == "llama" ? create_spm(metadata) : create_bpe(metadata, warnings));
+  tokenizer->warnings_ = std::move(warnings);
+  tokenizer->file_ = std::move(file);
+  return tokenizer;
+}
+
+Tokenizer::Tokenizer(Vocab vocab) : vocab_(std::move(vocab)) {
+  std::vector<SpecialTokens::Entry> user;
+  std::vector<SpecialTokens::Entry> all;
+  for (size_t entry = 0; entry < vocab_.size(); ++entry) {
+    const TokenId id = static_cast<TokenId>(entry);
+    const TokenType type = vocab_.type(id);
+    if (type == TokenType::kUserDefined) user.push_back({vocab_.text(id), id});
+    if (type == TokenType::kUserDefined || type == TokenType::kControl ||
+        type == TokenType::kUnknown) {
+      all.push_back({vocab_.text(id), id});
+    }
+  }
+  user_tokens_.add_all(std::move(user));
+  all_tokens_.add_all(std::move(all));
+}
+
+base::Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
+                                                     EncodeOptions options) const {
+  if (text.size() > kMaxTextBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "text of " + std::to_string(text.size()) + " bytes, at most " +
+                     std::to_string(kMaxTextBytes) + " can be tokenized",
+                 ""};
+  }
+  std::vector<TokenId> ids;
+  if (options.add_bos && vocab_.add_bos()) ids.push_back(vocab_.special().bos);
+  bool begins_words = true;
+  const SpecialTokens& special = options.parse_special ? all_tokens_ : user_tokens_;
+  for (const TextPiece& piece : special.split(text)) {
+    begins_words = begins_words || piece.token != kNoToken;
+    if (piece.token != kNoToken) {
+      ids.push_back(piece.token);
+      continue;
+    }
+    PAWL_TRY_VOID(
+        encode_text(text.substr(piece.begin, piece.end - piece.begin), begins_words, ids));
+    begins_words = false;
+  }
+  if (options.add_bos && vocab_.add_eos()) ids.push_back(vocab_.special().eos);
+  return ids;
+}
+
+void Tokenizer::append_piece(TokenId id, bool special, std::string& out) const {
+  switch (vocab_.type(id)) {
+    case TokenType::kNormal:
+    case TokenType::kByte:
+      append_text(id, out);
+      return;
+    case TokenType::kUserDefined:
+      out.append(vocab_.text(id));
+      return;
+    case TokenType::kUnknown:
+    case TokenType::kControl:
+      if (special) out.append(vocab_.text(id));
+      return;
+    case TokenType::kUndefined:
+    case TokenType::kUnused:
+      return;
+  }
+}
+
+base::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool special) const {
+  std::string text;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    PAWL_TRY_VOID(vocab_.check(ids[i]));
+    append_piece(ids[i], special, text);
+    if (i == 0 && vocab_.add_space_prefix() && text.starts_with(' ')) text.erase(0, 1);
+  }
+  return text;
+}
+
+}  // namespace pawl::text

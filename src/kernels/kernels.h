@@ -57,8 +57,10 @@ enum class KvType : int { kF16, kF32 };
 // cap * tanh(score / cap); then + slope * (j - p) if slopes.
 struct AttentionTile {
   KvType type;
-  const std::byte* const* k;  // [blocks] each [head_dim][kKvBlock]: transposed, lanes are positions
-  const std::byte* const* v;  // [blocks] each [kKvBlock][value_dim]
+  // [blocks], block b holding positions [b * kKvBlock, (b + 1) * kKvBlock) of the sequence; 4-byte aligned. Blocks
+  // in which nothing is attended to may be null, and slots to which a row does not attend never reach that row.
+  const std::byte* const* k;  // each [head_dim][kKvBlock]: transposed, lanes are positions
+  const std::byte* const* v;  // each [kKvBlock][value_dim]
   int head_dim, value_dim;    // value_dim a multiple of 4
   const float* q;             // head h of token t at q + t * q_token_stride + h * head_dim, in floats
   int64_t q_token_stride;
@@ -71,9 +73,10 @@ struct AttentionTile {
 
 // The running softmax of one query (row = t * group + h): max m, sum l of exp(score - m), and acc[value_dim] = sum
 // of exp(score - m) * v. All rows of a tile: m[rows], l[rows], acc[rows][value_dim].
-// Reset is m = -infinity, l = 0, acc = 0. Folding (m2, l2, acc2) into it:
-//   n = max(m, m2); a = exp(m - n); b = exp(m2 - n) (0 where the exponent is -infinity);
-//   l = fma(l, a, l2 * b); acc = fma(acc, a, acc2 * b); m = n.   A span in which nothing is attended to changes no bit.
+// Reset is m = -infinity, l = 0, acc = 0. Folding (m2, l2, acc2) into it: m2 = -infinity (nothing was attended to)
+// changes no bit; into m = -infinity it is a copy; otherwise
+//   n = max(m, m2); a = exp(m - n); b = exp(m2 - n); l = fma(l, a, l2 * b); acc = fma(acc, a, acc2 * b); m = n.
+// So spans may be computed apart, each into a reset state, and then folded left to right: the bits are the same.
 struct AttentionState {
   float* m;
   float* l;
@@ -100,7 +103,8 @@ struct Table {
   // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.
   void (*matmul_f32)(const MatmulTile& tile);
 
-  // ---- vectors of n floats; in and out may be the same array
+  // ---- vectors of n floats; in and out may be the same array. exp is at most 2 ulp off and rounds to subnormals,
+  // tanh at most 4 ulp. NaN in gives NaN out; infinities give what the formula gives (silu and gelu of -infinity: NaN).
   // y = x * (1 / sqrt(mean(x^2) + eps)), then * weight (null: none). The mean: squares summed by fma in 16 lanes.
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t n, float* out);
   // y = (x - mean) * (1 / sqrt(mean((x - mean)^2) + eps)), * weight, + bias (each may be null)
@@ -124,8 +128,10 @@ struct Table {
   // Writes one position into a KV block: k[head_dim] to column `slot`, v[value_dim] to row `slot`.
   void (*store_kv)(KvType type, const float* k, int head_dim, const float* v, int value_dim, int slot,
                    std::byte* k_block, std::byte* v_block);
-  // Folds the spans [span_begin, span_end) of kKvSpan positions into `state`, one after the other. Within a span the
-  // blocks of 32 go in order: n = max(m, max of the block's scores); a = exp(m - n); p[j] = exp(score[j] - n);
+  // Folds the spans [span_begin, span_end) of kKvSpan positions into `state`, one after the other; spans outside what
+  // the tile attends to do nothing. REQUIRES: tokens * group <= kAttentionRows. Within a span the blocks of 32 go in
+  // order: n = max(m, max of the block's scores), 0 in the exponents where it is -infinity; a = exp(m - n);
+  // p[j] = exp(score[j] - n);
   // l = fma(l, a, sum of p), the 32 p summed as 16 + 16 lanes, then the tree; acc = acc * a, then for j ascending
   // acc = fma(p[j], v[j], acc). Masked j are left out; a block of nothing but masked j is skipped.
   // scratch: attention_scratch_bytes(), 64-byte aligned, one per thread.
@@ -133,7 +139,8 @@ struct Table {
                           void* scratch);
   // state = fold(state, part), rows of value_dim.
   void (*attention_fold)(AttentionState state, AttentionState part, int64_t rows, int value_dim);
-  // out[row] = acc / l; a sink (null: none) of row r joins first: m, l as if one more score sinks[r % group], v = 0.
+  // out[row] = acc / l; a sink (null: none) of row r joins first, as one more score sinks[r % group] with v = 0:
+  // n = max(m, sink); a = exp(m - n); l = fma(l, a, exp(sink - n)); acc = acc * a.
   // Row r = t * group + h is written to out + t * out_token_stride + h * value_dim.
   void (*attention_finish)(AttentionState state, int64_t tokens, int group, int value_dim, const float* sinks,
                            float* out, int64_t out_token_stride);

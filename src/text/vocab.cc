@@ -98,6 +98,7 @@ base::Result<Vocab> Vocab::create(VocabSource source) {
   vocab.source_ = std::move(source);
   PAWL_TRY(vocab.index_, TextIndex::create(vocab.source_.texts));
   vocab.collect_end_ids();
+  vocab.treat_end_markers_as_control();
   return vocab;
 }
 
@@ -137,6 +138,17 @@ void Vocab::collect_end_ids() {
   }
   std::sort(end_ids_.begin(), end_ids_.end());
   end_ids_.erase(std::unique(end_ids_.begin(), end_ids_.end()), end_ids_.end());
+}
+
+// Some files give `</s>` the type of plain text. The reference treats it as control all the same,
+// so that a template can make it; but only what the file itself calls control, or names, ends a
+// generation: in HTML the same text closes what is struck through.
+void Vocab::treat_end_markers_as_control() {
+  if (source_.types.empty()) return;
+  for (std::string_view marker : kEndMarkers) {
+    const TokenId id = find(marker);
+    if (id != kNoToken) source_.types[static_cast<size_t>(id)] = TokenType::kControl;
+  }
 }
 
 }  // namespace pawl::text

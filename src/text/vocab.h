@@ -73,7 +73,7 @@ class Vocab {
   // REQUIRES, for these three: contains(id)
   std::string_view text(TokenId id) const { return source_.texts[static_cast<size_t>(id)]; }
   float score(TokenId id) const;
-  TokenType type(TokenId id) const;
+  TokenType type(TokenId id) const;  // known end markers are kControl whatever the file says
 
   TokenId find(std::string_view text) const { return index_.find(text); }  // kNoToken: none
   size_t max_text_bytes() const { return index_.max_bytes(); }
@@ -94,6 +94,7 @@ class Vocab {
  private:
   Vocab() = default;
   void collect_end_ids();
+  void treat_end_markers_as_control();
 
   VocabSource source_;
   TextIndex index_;  // over source_.texts, whose heap block a move keeps in place

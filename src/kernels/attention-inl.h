@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention_passes-inl.h"
 #include "kernels/kernels.h"
 
 namespace pawl::kernels {
@@ -26,17 +27,6 @@ struct alignas(64) AttentionScratch {
   int end[kAttentionRows];
 };
 
-// Rows [begin, end) of a tile.
-struct RowRange {
-  int begin, end;
-};
-
-// `count` rows in passes of equal size, so that none is left almost alone.
-inline int rows_per_pass(int count) {
-  const int passes = (count + kPassRows - 1) / kPassRows;
-  return (count + passes - 1) / passes;
-}
-
 // What to subtract from scores whose maximum is m: never -infinity, so that no exponent is a NaN.
 inline float finite_maximum(float m) {
   return m == -kInfinity ? 0.0f : m;
@@ -44,51 +34,13 @@ inline float finite_maximum(float m) {
 
 // ---- scores
 
-// p[row][slot] = the sum over d of q[row][d] * k[d][slot], all slots of the block, for `Rows` rows.
-template <int Rows, typename T>
-inline void score_pass(const T* k, const float* const* q, int head_dim, float (*p)[kKvBlock]) {
-  for (int slot = 0; slot < kKvBlock; slot += kPassVecs * kLanes) {
-    Vec sum[Rows][kPassVecs];
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kPassVecs; ++v) sum[r][v] = broadcast(0.0f);
-    }
-    for (int d = 0; d < head_dim; ++d) {
-      Vec key[kPassVecs];
-#pragma GCC unroll 16
-      for (int v = 0; v < kPassVecs; ++v) key[v] = load(k + d * kKvBlock + slot + v * kLanes);
-#pragma GCC unroll 16
-      for (int r = 0; r < Rows; ++r) {
-        const Vec query = broadcast(q[r][d]);
-#pragma GCC unroll 16
-        for (int v = 0; v < kPassVecs; ++v) sum[r][v] = fma(query, key[v], sum[r][v]);
-      }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kPassVecs; ++v) store(p[r] + slot + v * kLanes, sum[r][v]);
-    }
-  }
-}
-
-// score_pass for `rows` <= Rows rows.
-template <int Rows, typename T>
-inline void score_some(int rows, const T* k, const float* const* q, int head_dim,
-                       float (*p)[kKvBlock]) {
-  if (rows == Rows) return score_pass<Rows>(k, q, head_dim, p);
-  if constexpr (Rows > 1) score_some<Rows - 1>(rows, k, q, head_dim, p);
-}
-
 inline const float* query_row(const AttentionTile& tile, int row) {
   return tile.q + row / tile.group * tile.q_token_stride +
          row % tile.group * static_cast<int64_t>(tile.head_dim);
 }
 
 template <typename T>
-inline void score_block(const AttentionTile& tile, const T* k, RowRange rows,
-                        float (*p)[kKvBlock]) {
+inline void score_block(const AttentionTile& tile, const T* k, Range rows, float (*p)[kKvBlock]) {
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
     const int count = rows.end - row < step ? rows.end - row : step;
@@ -101,7 +53,7 @@ inline void score_block(const AttentionTile& tile, const T* k, RowRange rows,
 // ---- softmax
 
 // Raw sums → scores: scaled, capped, biased; -infinity where the row does not attend. Sets new_m.
-inline void finish_scores(const AttentionTile& tile, int64_t block_begin, RowRange rows,
+inline void finish_scores(const AttentionTile& tile, int64_t block_begin, Range rows,
                           AttentionScratch* s) {
   alignas(64) constexpr float kCount[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                 8, 9, 10, 11, 12, 13, 14, 15};
@@ -126,7 +78,7 @@ inline void finish_scores(const AttentionTile& tile, int64_t block_begin, RowRan
 }
 
 // Moves m and l of the rows to the new maximum and turns scores into exponentials.
-inline void exponentiate(RowRange rows, AttentionScratch* s) {
+inline void exponentiate(Range rows, AttentionScratch* s) {
   for (int row = rows.begin; row < rows.end; row += kLanes) {
     const int count = rows.end - row < kLanes ? rows.end - row : kLanes;
     for (int r = row; r < row + count; ++r) {
@@ -150,69 +102,6 @@ inline void exponentiate(RowRange rows, AttentionScratch* s) {
 
 // ---- values
 
-// acc[row][c] = fma(p[row][j], v[j][c], acc[row][c]) for j ascending in `slots`; `Rows` rows,
-// `Vecs` vectors of columns, or with tail > 0 one vector of `tail` columns.
-template <int Rows, int Vecs, bool Tail, typename T>
-inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], RowRange slots,
-                       int tail, float* acc) {
-  Vec sum[Rows][Vecs];
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-    for (int c = 0; c < Vecs; ++c) {
-      const float* from = acc + r * value_dim + c * kLanes;
-      sum[r][c] = Tail ? load_partial(from, tail, 0.0f) : load(from);
-    }
-  }
-  for (int j = slots.begin; j < slots.end; ++j) {
-    Vec value[Vecs];
-#pragma GCC unroll 16
-    for (int c = 0; c < Vecs; ++c) {
-      const T* from = v + j * value_dim + c * kLanes;
-      value[c] = Tail ? load_partial(from, tail, 0.0f) : load(from);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      const Vec weight = broadcast(p[r][j]);
-#pragma GCC unroll 16
-      for (int c = 0; c < Vecs; ++c) sum[r][c] = fma(weight, value[c], sum[r][c]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
-    for (int c = 0; c < Vecs; ++c) {
-      float* to = acc + r * value_dim + c * kLanes;
-      if (Tail) {
-        store_partial(to, tail, sum[r][c]);
-      } else {
-        store(to, sum[r][c]);
-      }
-    }
-  }
-}
-
-// All columns, for `rows` <= Rows rows. Few rows take more columns at once: enough sums in flight
-// either way.
-template <int Rows, typename T>
-inline void value_some(int rows, const T* v, int value_dim, const float (*p)[kKvBlock],
-                       RowRange slots, float* acc) {
-  if (rows == Rows) {
-    constexpr int kVecs = kPassRows * kPassVecs / Rows < 4 ? kPassRows * kPassVecs / Rows : 4;
-    int c = 0;
-    for (; c + kVecs * kLanes <= value_dim; c += kVecs * kLanes) {
-      value_pass<Rows, kVecs, false>(v + c, value_dim, p, slots, 0, acc + c);
-    }
-    for (; c + kLanes <= value_dim; c += kLanes) {
-      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, acc + c);
-    }
-    if (c < value_dim)
-      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, acc + c);
-    return;
-  }
-  if constexpr (Rows > 1) value_some<Rows - 1>(rows, v, value_dim, p, slots, acc);
-}
-
 inline void scale_row(float* acc, int value_dim, float factor) {
   if (factor == 1.0f) return;
   map(acc, value_dim, acc, [f = broadcast(factor)](Vec v) { return mul(v, f); });
@@ -222,12 +111,12 @@ inline void scale_row(float* acc, int value_dim, float factor) {
 // given to those rows alone, one by one: what lies in a slot must not touch a row that does not
 // attend to it, not even times zero.
 template <typename T>
-inline void value_block(const T* v, int value_dim, RowRange rows, const AttentionScratch& s,
+inline void value_block(const T* v, int value_dim, Range rows, const AttentionScratch& s,
                         float* acc) {
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
     const int count = rows.end - row < step ? rows.end - row : step;
-    RowRange shared = {0, kKvBlock};
+    Range shared = {0, kKvBlock};
     for (int r = row; r < row + count; ++r) {
       if (s.begin[r] > shared.begin) shared.begin = s.begin[r];
       if (s.end[r] < shared.end) shared.end = s.end[r];
@@ -255,8 +144,7 @@ inline void value_block(const T* v, int value_dim, RowRange rows, const Attentio
 // ---- one block, one span, all of them
 
 // The rows that attend to some slot of the block, and which slots.
-inline RowRange attending_rows(const AttentionTile& tile, int64_t block_begin,
-                               AttentionScratch* s) {
+inline Range attending_rows(const AttentionTile& tile, int64_t block_begin, AttentionScratch* s) {
   const int64_t earliest =
       block_begin - tile.first_position;  // the token at the block's first position
   int64_t token_begin = earliest > 0 ? earliest : 0;
@@ -280,7 +168,7 @@ inline RowRange attending_rows(const AttentionTile& tile, int64_t block_begin,
 template <typename T>
 inline void attend_block(const AttentionTile& tile, int64_t block, AttentionScratch* s,
                          float* acc) {
-  const RowRange rows = attending_rows(tile, block * kKvBlock, s);
+  const Range rows = attending_rows(tile, block * kKvBlock, s);
   if (rows.begin == rows.end) return;
   score_block(tile, reinterpret_cast<const T*>(tile.k[block]), rows, s->p);
   finish_scores(tile, block * kKvBlock, rows, s);

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages that cut. Each sees the softmax of what is left, finds which candidates stay and keeps
+// those; no cut sorts more than it keeps, give or take a factor.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "policy/row_math.h"
+#include "policy/stages.h"
+
+namespace pawl::policy {
+
+namespace {
+
+constexpr double kLowest = std::numeric_limits<float>::lowest();
+constexpr double kLn2 = 0.69314718055994530942;
+
+// Softmax of the candidates: p = e^(logit - largest) / total. `exists` is false where nothing is
+// above -inf.
+struct Softmax {
+  float largest;
+  double total;
+  bool exists;
+
+  // The logit of a token of probability p.
+  double logit_of(double p) const {
+    return p > 0 && total > 0 ? largest + exact_log(p * total) : kLowest;
+  }
+};
+
+Softmax softmax_of(Scratch& scratch) {
+  const std::span<const float> logits = scratch.candidates.logits();
+  const Largest top = find_largest(logits);
+  if (top.index == logits.size()) return {top.value, 0, false};
+  return {top.value, sum_of_weights(logits, top.value), true};
+}
+
+// Keeps logits of at least `threshold`, and always the largest.
+void keep_from(double threshold, float largest, Scratch& scratch) {
+  double border = threshold < largest ? threshold : largest;  // the largest, if it is not a number
+  border = std::max(border, kLowest);
+  scratch.indices.clear();
+  append_at_least(scratch.candidates.logits(), static_cast<float>(border), scratch.indices);
+  scratch.candidates.keep(scratch.indices);
+}
+
+// scratch.ranked becomes the candidates at scratch.indices with their weights; returns the sum of
+// those. `rank(logit)` puts them in order, smallest first.
+template <typename Rank>
+double rank_candidates(float largest, Scratch& scratch, const Rank& rank) {
+  const std::span<const float> logits = scratch.candidates.logits();
+  double sum = 0;
+  scratch.ranked.clear();
+  float some[kBlock], weights[kBlock];
+  for (size_t begin = 0; begin < scratch.indices.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, scratch.indices.size() - begin);
+    for (size_t i = 0; i < count; ++i)
+      some[i] = logits[static_cast<size_t>(scratch.indices[begin + i])];
+    weights_of_block({some, count}, largest, weights);
+    for (size_t i = 0; i < count; ++i) {
+      scratch.ranked.push_back({rank(some[i]), scratch.indices[begin + i], weights[i]});
+      sum += weights[i];
+    }
+  }
+  return sum;
+}
+
+// Keeps the shortest beginning of scratch.ranked, by rank and then by index, whose weights reach
+// `enough` (go beyond it where `beyond`), or all. Halves the range that holds the border, so
+// nothing but its last piece is sorted. Weights are added in whole units of 2^-44, so that the sum
+// does not depend on the order in a half.
+void keep_shortest_prefix(double enough, bool beyond, Scratch& scratch) {
+  constexpr double kUnit = 0x1.0p-44;
+  constexpr size_t kPiece = 64;
+  std::vector<Scratch::Ranked>& ranked = scratch.ranked;
+  const auto before = [](const Scratch::Ranked& a, const Scratch::Ranked& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.index < b.index;
+  };
+  const auto units = [](float weight) { return static_cast<int64_t>(weight / kUnit); };
+  const auto reaches = [&](int64_t sum) {
+    const double weight = static_cast<double>(sum) * kUnit;
+    return beyond ? weight > enough : weight >= enough;
+  };
+  const auto at = [&ranked](size_t i) { return ranked.begin() + static_cast<ptrdiff_t>(i); };
+
+  size_t begin = 0, end = ranked.size();  // the border is here
+  int64_t sum = 0;                        // of what stands before `begin`
+  while (end - begin > kPiece) {
+    const size_t middle = begin + (end - begin) / 2;
+    std::nth_element(at(begin), at(middle), at(end), before);
+    int64_t half = sum;
+    for (size_t i = begin; i < middle; ++i) half += units(ranked[i].weight);
+    if (reaches(half)) {
+      end = middle;
+    } else {
+      begin = middle;
+      sum = half;
+    }
+  }
+  std::sort(at(begin), at(end), before);
+  while (begin < end) {
+    sum += units(ranked[begin].weight);
+    ++begin;
+    if (reaches(sum)) break;
+  }
+
+  scratch.indices.clear();
+  for (size_t i = 0; i < begin; ++i) scratch.indices.push_back(ranked[i].index);
+  std::sort(scratch.indices.begin(), scratch.indices.end());
+  scratch.candidates.keep(scratch.indices);
+}
+
+}  // namespace
+
+// H = ln total - sum of p * (logit - largest).
+double entropy(Scratch& scratch) {
+  const Softmax softmax = softmax_of(scratch);
+  PAWL_CHECK(softmax.exists);
+  if (!(softmax.total > 0)) return 0;
+  const std::span<const float> logits = scratch.candidates.logits();
+  double sum = 0;
+  float weights[kBlock];
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, logits.size() - begin);
+    weights_of_block(logits.subspan(begin, count), softmax.largest, weights);
+    for (size_t i = 0; i < count; ++i) {
+      if (weights[i] > 0)
+        sum += weights[i] * (static_cast<double>(logits[begin + i]) - softmax.largest);
+    }
+  }
+  return exact_log(softmax.total) - sum / softmax.total;
+}
+
+// logit >= largest - n * sigma, sigma the standard deviation of all candidates' logits (arXiv
+// 2411.07641).
+void cut_top_n_sigma(double sigmas, Scratch& scratch) {
+  const std::span<const float> logits = scratch.candidates.logits();
+  const Largest top = find_largest(logits);
+  if (top.index == logits.size()) return;
+  constexpr float kOut = -std::numeric_limits<float>::infinity();
+  double sum = 0, squares = 0, count = 0;
+  for (const float x : logits) {
+    if (!(x > kOut)) continue;
+    const double d = static_cast<double>(x) - top.value;  // relative, so that squares cancel little
+    sum += d;
+    squares += d * d;
+    ++count;
+  }
+  const double mean = sum / count;
+  const double sigma = std::sqrt(std::max(0.0, squares / count - mean * mean));
+  keep_from(top.value - sigmas * sigma, top.value, scratch);
+}
+
+// The k largest logits; of equals at the border the lowest ids.
+void cut_top_k(int64_t k, Scratch& scratch) {
+  if (k >= static_cast<int64_t>(scratch.candidates.size())) return;
+  select_largest(scratch.candidates.logits(), static_cast<size_t>(k), scratch.indices);
+  scratch.candidates.keep(scratch.indices);
+}
+
+// In order of |-ln p - H|, up to and with the token at which the sum exceeds typical_p (arXiv
+// 2202.00666).
+void cut_typical_p(double typical_p, Scratch& scratch) {
+  const Softmax softmax = softmax_of(scratch);
+  if (!softmax.exists || !(softmax.total > 0)) return;
+  const double surprise_of_largest = exact_log(softmax.total);
+  const double h = entropy(scratch);
+  scratch.indices.clear();
+  append_at_least(scratch.candidates.logits(), static_cast<float>(kLowest), scratch.indices);
+  rank_candidates(softmax.largest, scratch, [&](float logit) {
+    return std::abs(surprise_of_largest - (static_cast<double>(logit) - softmax.largest) - h);
+  });
+  keep_shortest_prefix(typical_p * softmax.total, true, scratch);
+}
+
+// The shortest beginning, in falling probability, whose sum reaches top_p (arXiv 1904.09751 §3.1).
+// Looks near the largest logit first, and further down only while that does not reach.
+void cut_top_p(double top_p, Scratch& scratch) {
+  const Softmax softmax = softmax_of(scratch);
+  if (!softmax.exists) return;
+  const double enough = top_p * softmax.total;
+  for (const double gap : {3.0, 6.0, 12.0, -2 * kLowest}) {
+    const double threshold = std::max(softmax.largest - gap, kLowest);
+    scratch.indices.clear();
+    append_at_least(scratch.candidates.logits(), static_cast<float>(threshold), scratch.indices);
+    const double sum =
+        rank_candidates(softmax.largest, scratch, [](float logit) { return -logit; });
+    if (sum >= enough) break;
+  }
+  keep_shortest_prefix(enough, false, scratch);
+}
+
+// p >= min_p * largest p, that is logit >= largest + ln min_p (arXiv 2407.01082).
+void cut_min_p(double min_p, Scratch& scratch) {
+  const Largest top = find_largest(scratch.candidates.logits());
+  if (top.index == scratch.candidates.size()) return;
+  keep_from(top.value + exact_log(min_p), top.value, scratch);
+}
+
+// "Exclude top choices", by p-e-w: in a share xtc_probability of the positions, and if two or more
+// tokens have p >= xtc_threshold, all of those but the least probable go (of equals the one with
+// the highest id stays).
+void cut_xtc(const Situation& situation, Scratch& scratch) {
+  if (situation.draw.uniform(Draw::kXtc) >= situation.policy.xtc_probability) return;
+  const Softmax softmax = softmax_of(scratch);
+  if (!softmax.exists) return;
+  const std::span<const float> logits = scratch.candidates.logits();
+  const double border = std::max(softmax.logit_of(situation.policy.xtc_threshold), kLowest);
+  int32_t stays = -1;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] >= border && (stays < 0 || logits[i] <= logits[static_cast<size_t>(stays)])) {
+      stays = static_cast<int32_t>(i);
+    }
+  }
+  if (stays < 0) return;
+  scratch.indices.clear();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const auto index = static_cast<int32_t>(i);
+    if (logits[i] < border || index == stays) scratch.indices.push_back(index);
+  }
+  scratch.candidates.keep(scratch.indices);
+}
+
+// arXiv 2007.14966. Version 2: tokens of a surprise -log2 p above mu go. Version 1: the exponent s
+// of a Zipf distribution is estimated from the m = 100 most probable tokens, s = sum(t b) /
+// sum(t^2) with t_i = ln((i + 2) / (i + 1)) and b_i = ln(p_i / p_(i+1)), and top-k follows with k =
+// (e 2^mu / (1 - n^-e))^(1/s), e = s - 1, n the vocabulary. mu moves in choose.
+void cut_mirostat(const Situation& situation, Scratch& scratch) {
+  const Softmax softmax = softmax_of(scratch);
+  if (!softmax.exists || !(softmax.total > 0)) return;
+  const double mu = situation.history.mirostat_mu();
+  if (situation.policy.mirostat == 2) {
+    return keep_from(softmax.largest + exact_log(softmax.total) - mu * kLn2, softmax.largest,
+                     scratch);
+  }
+
+  constexpr size_t kMost = 100;
+  const std::span<const float> logits = scratch.candidates.logits();
+  select_largest(logits, kMost, scratch.indices);
+  std::sort(scratch.indices.begin(), scratch.indices.end(), [logits](int32_t a, int32_t b) {
+    return logits[static_cast<size_t>(a)] > logits[static_cast<size_t>(b)];
+  });
+  double products = 0, squares = 0;
+  for (size_t i = 0; i + 1 < scratch.indices.size(); ++i) {
+    const double t = exact_log(static_cast<double>(i + 2) / static_cast<double>(i + 1));
+    const double b = static_cast<double>(logits[static_cast<size_t>(scratch.indices[i])]) -
+                     logits[static_cast<size_t>(scratch.indices[i + 1])];
+    products += t * b;
+    squares += t * t;
+  }
+  if (scratch.indices.size() < 2 || !(products > 0)) return;  // flat: every rank is as likely
+  const double s = products / squares;
+  const double n = static_cast<double>(situation.row.size());
+  const double e = s - 1;
+  // As e goes to 0, e / (1 - n^-e) goes to 1 / ln n.
+  const double scale = std::abs(e) < 1e-9 ? 1 / exact_log(n) : e / (1 - exact_pow(n, -e));
+  const double k =
+      exact_exp((exact_log(scale) + mu * kLn2) / s);  // in logarithms: 2^mu may overflow
+  cut_top_k(k < 1 ? 1 : k < n ? static_cast<int64_t>(k) : static_cast<int64_t>(n), scratch);
+}
+
+}  // namespace pawl::policy

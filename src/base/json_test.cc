@@ -62,7 +62,7 @@ TEST(Json, SizeIsLimited) {
 }
 
 TEST(Json, BytesThatAreNotUtf8BecomeReplacementCharacters) {
-  EXPECT_EQ(Json("a\xe2\x82z").dump(), "\"a\xEF\xBF\xBD\xEF\xBF\xBDz\"");
+  EXPECT_EQ(Json("a\xe2\x82z").dump(), "\"a\xEF\xBF\xBDz\"");
   EXPECT_EQ(Json("\xed\xa0\x80").dump(), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
   EXPECT_EQ(Json("\xf0\x9f\x92\xa9").dump(), "\"\xf0\x9f\x92\xa9\"");
 }

@@ -7,44 +7,17 @@
 #include <limits>
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace pawl::base {
 namespace {
 
-// Bytes of the valid UTF-8 character at `at`, or 0. The Unicode Standard, table 3-7.
-size_t utf8_length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto is_tail = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return is_tail(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return is_tail(1, low, high) && is_tail(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    return is_tail(1, low, high) && is_tail(2) && is_tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 void write_string(std::string_view text, std::string& out) {
+  std::string valid;
+  append_valid_utf8(text, valid);
   out += '"';
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = utf8_length(text, at);
-    const char c = text[at];
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else if (length > 1) {
-      out += text.substr(at, length);
-    } else if (c == '"' || c == '\\') {
+  for (const char c : valid) {
+    if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (c == '\n') {
@@ -56,7 +29,6 @@ void write_string(std::string_view text, std::string& out) {
     } else {
       out += c;
     }
-    at += length == 0 ? 1 : length;
   }
   out += '"';
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command is: a row of the table in main.cc, one file each, and the flags that all of them
+// take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+
+namespace pawl::cli {
+
+using Arguments = std::vector<std::string>;  // the words after the command's name
+using CommandFunction = base::Result<ExitStatus> (*)(const Arguments&);
+
+struct Command {
+  std::string_view purpose;  // title under which the overview lists it
+  const CommandHelp* help;
+  CommandFunction run;
+};
+
+struct CommonOptions {
+  std::string model;               // path or name; from $PAWL_MODEL, else the default model
+  std::optional<int64_t> threads;  // none: the CPUs this process may use
+  std::optional<uint64_t> seed;    // none: one is drawn
+  bool is_json = false;
+  bool is_quiet = false;
+  bool is_offline = false;
+};
+
+// Declares them, as the last group of the help.
+void add_common_options(CommandLine& line, CommonOptions& options);
+
+extern const CommandHelp kTokenizeHelp;
+extern const CommandHelp kDetokenizeHelp;
+extern const CommandHelp kModelListHelp;
+extern const CommandHelp kModelGetHelp;
+extern const CommandHelp kModelShowHelp;
+
+base::Result<ExitStatus> tokenize_command(const Arguments& arguments);
+base::Result<ExitStatus> detokenize_command(const Arguments& arguments);
+base::Result<ExitStatus> model_list_command(const Arguments& arguments);
+base::Result<ExitStatus> model_get_command(const Arguments& arguments);
+base::Result<ExitStatus> model_show_command(const Arguments& arguments);
+
+}  // namespace pawl::cli

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: a table of commands, and one place where an error becomes a line and an exit status.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "cli/command.h"
+#include "cli/version.h"
+
+namespace pawl::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"Tokens", &kTokenizeHelp, tokenize_command},
+    {"Tokens", &kDetokenizeHelp, detokenize_command},
+    {"Models", &kModelListHelp, model_list_command},
+    {"Models", &kModelGetHelp, model_get_command},
+    {"Models", &kModelShowHelp, model_show_command},
+};
+
+void print_overview() {
+  fmt::print("pawl {}: one forward pass, one token; runs language models on CPUs and shows how.\n",
+             kVersion);
+  std::string_view purpose;
+  for (const auto& command : kCommands) {
+    if (command.purpose != purpose) fmt::print("\n{}\n", purpose = command.purpose);
+    fmt::print("  pawl {:12} {}\n", command.help->name, command.help->summary);
+  }
+  fmt::print("\nEvery command explains itself: pawl tokenize --help\n");
+}
+
+base::Error unknown_command(const std::string& word) {
+  std::string names;
+  for (const auto& command : kCommands) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", command.help->name);
+  }
+  return {base::ErrorCode::kInvalidArgument,
+          fmt::format("there is no command '{}'; there are {}", word, names), "see: pawl --help"};
+}
+
+// The command whose name the words begin with, and how many words that took.
+std::pair<const Command*, size_t> find_command(const Arguments& words) {
+  for (const auto& command : kCommands) {
+    if (command.help->name == words[0]) return {&command, 1};
+    if (words.size() > 1 && command.help->name == words[0] + " " + words[1]) return {&command, 2};
+  }
+  return {nullptr, 0};
+}
+
+base::Result<ExitStatus> run(const Arguments& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_overview();
+    return ExitStatus::kDone;
+  }
+  if (words[0] == "--version") {
+    fmt::print("pawl {}\n", kVersion);
+    return ExitStatus::kDone;
+  }
+  const auto [command, taken] = find_command(words);
+  if (command != nullptr) return command->run(Arguments(words.begin() + taken, words.end()));
+  // "pawl model": the commands that begin with that word.
+  std::string members;
+  for (const auto& candidate : kCommands) {
+    if (!candidate.help->name.starts_with(words[0] + " ")) continue;
+    members += fmt::format("  pawl {:12} {}\n", candidate.help->name, candidate.help->summary);
+  }
+  if (members.empty()) return unknown_command(words[0]);
+  if (words.size() > 1 && words[1] != "--help" && words[1] != "-h") {
+    return unknown_command(words[0] + " " + words[1]);
+  }
+  fmt::print("{}", members);
+  return ExitStatus::kDone;
+}
+
+// What a full disk or a closed pipe swallowed must not pass for done.
+base::Result<ExitStatus> run_and_flush(const Arguments& words) {
+  auto status = run(words);
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (status.ok() && !is_written) {
+    return base::Error{base::ErrorCode::kIo, std::string("cannot write: ") + std::strerror(errno),
+                       "standard output"};
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace pawl::cli
+
+int main(int count, char** values) {
+  using pawl::base::Error;
+  using pawl::base::ErrorCode;
+  namespace cli = pawl::cli;
+  try {
+    auto status = cli::run_and_flush(cli::Arguments(values + 1, values + count));
+    return static_cast<int>(status.ok() ? *status : cli::report_error(status.error()));
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(cli::report_error(Error{ErrorCode::kOutOfMemory, "out of memory", ""}));
+  } catch (const std::exception& failure) {
+    return static_cast<int>(cli::report_error(Error{ErrorCode::kIo, failure.what(), ""}));
+  }
+}

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu.h"
 #include "kernels/entries.h"
 #include "kernels/kernels.h"
 
@@ -38,6 +39,12 @@ Table join(const char* name, const MatmulEntries& m, const VectorEntries& v) {
 // The rows this machine can run.
 std::vector<Table> runnable_tables() {
   std::vector<Table> tables;
+#if defined(__x86_64__)
+  const CpuFeatures cpu = cpu_features();
+  if (cpu.avx512vnni) tables.push_back(join("avx512vnni", kAvx512VnniMatmul, kAvx512Vector));
+  if (cpu.avx512) tables.push_back(join("avx512", kAvx512Matmul, kAvx512Vector));
+  if (cpu.avx2) tables.push_back(join("avx2", kAvx2Matmul, kAvx2Vector));
+#endif
   tables.push_back(join("scalar", kScalarMatmul, kScalarVector));
   return tables;
 }

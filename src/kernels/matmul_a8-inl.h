@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// matmul_a8 once, over the instruction set V and a row of kPlaneFormats. A file of one instruction
+// set includes it and gives V, whose members the files in avx2/ and avx512/ define:
+//   Bytes, Ints, Floats   a vector of kLanes rows: of 4 codes, of an int32, of a float
+//   kSignedCodes          codes of 8 bits are taken as signed by dot, else as unsigned with 128
+//   added dot, pair_sum         integer sums, exact
+// All of it has internal linkage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "kernels/packed.h"
+#include "kernels/plane_format.h"
+#include "kernels/unrolled-inl.h"
+
+namespace pawl::kernels {
+namespace {
+
+// Planes are asked for this far ahead of their use, so that a stream from memory never waits.
+// Behind the planes of a block stand the scales of the next, which are fetched by the same rule.
+constexpr int64_t kPrefetchBytes = 4096;
+
+template <class V>
+struct GroupWeights {
+  typename V::Bytes code[8];  // a step each
+  typename V::Floats scale[2], minimum[2];
+};
+
+// What the kernel takes off a code by way of the sums of x: the format's offset, or what made a
+// signed code unsigned.
+template <class V>
+constexpr int code_offset(const PlaneFormat& format) {
+  if (format.code_book || format.bits() == 8) return V::kSignedCodes ? 0 : 128;
+  return format.offset;
+}
+
+// Moves bit `from` of every byte to bit `to`; the bits around it are rubbish.
+template <class V, int from, int to>
+PAWL_INLINE inline typename V::Bytes move_bits(typename V::Bytes bytes) {
+  if constexpr (from < to) return V::template shift_left<to - from>(bytes);
+  return V::template shift_right<from - to>(bytes);
+}
+
+template <class V, int I>
+PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) {
+  constexpr int kLowBits = kPlaneFormats[I].low_bits, kHighBits = kPlaneFormats[I].high_bits;
+  if constexpr (kLowBits == 8) {
+    unrolled<8>([&](auto i) PAWL_INLINE {
+      w.code[i] = V::load(planes + 64 * i);
+      if constexpr (V::kSignedCodes) w.code[i] = V::exclusive_or(w.code[i], V::every_byte(0x80));
+    });
+  } else if constexpr (kLowBits == 4) {
+    unrolled<4>([&](auto i) PAWL_INLINE {
+      const typename V::Bytes two = V::load(planes + 64 * i);
+      w.code[i] = V::both(two, V::every_byte(0x0f));
+      w.code[i + 4] = V::both(V::template shift_right<4>(two), V::every_byte(0x0f));
+    });
+  } else {
+    unrolled<8>([&](auto i) PAWL_INLINE {
+      const typename V::Bytes four = V::load(planes + 64 * (i / 4));
+      w.code[i] = V::both(move_bits<V, 2 * (i % 4), 0>(four), V::every_byte(3));
+    });
+  }
+  if constexpr (kHighBits == 1) {
+    const typename V::Bytes eight = V::load(planes + 64 * kLowBits);
+    unrolled<8>([&](auto i) PAWL_INLINE {
+      w.code[i] =
+          V::or_masked(w.code[i], move_bits<V, i, kLowBits>(eight), V::every_byte(1 << kLowBits));
+    });
+  }
+  if constexpr (kHighBits == 2) {
+    unrolled<8>([&](auto i) PAWL_INLINE {
+      const typename V::Bytes four = V::load(planes + 64 * (4 + i / 4));
+      w.code[i] = V::or_masked(w.code[i], move_bits<V, 2 * (i % 4), 4>(four), V::every_byte(0x30));
+    });
+  }
+  if constexpr (kPlaneFormats[I].code_book) {
+    const typename V::Bytes book = V::code_book(kIq4CodeBook, V::kSignedCodes ? 0 : 128);
+    unrolled<8>([&](auto i) PAWL_INLINE { w.code[i] = V::look_up(book, w.code[i]); });
+  }
+}
+
+// `lane`: the first row of this vector in its block.
+template <class V, int I>
+PAWL_INLINE inline void read_scales(const std::byte* scales, int64_t g, int lane,
+                                    GroupWeights<V>& w) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  const std::byte* head = scales + kFormat.scale_head(g) + 2 * lane;
+  const std::byte* entry = scales + kFormat.scale_entry(g) + (kFormat.by_256() ? 1 : 2) * lane;
+  if constexpr (kFormat.scales == Scales::kHalf || kFormat.scales == Scales::kHalfMin) {
+    w.scale[0] = V::halves(entry);
+    if constexpr (kFormat.has_min()) w.minimum[0] = V::halves(entry + 32);
+  } else if constexpr (kFormat.scales == Scales::kBytes) {
+    w.scale[0] = V::multiply(V::halves(head), V::unsigned_bytes(entry));
+    w.minimum[0] = V::multiply(V::negative(V::halves(head + 32)), V::unsigned_bytes(entry + 16));
+  } else if constexpr (kFormat.scales == Scales::kSigned) {
+    w.scale[0] = V::multiply(V::halves(head), V::signed_bytes(entry));
+  } else {
+    const typename V::Floats d = V::halves(head);
+    unrolled<2>([&](auto h) PAWL_INLINE {
+      if constexpr (kPlaneFormats[I].scales == Scales::kSigned16) {
+        w.scale[h] = V::multiply(d, V::signed_bytes(entry + 16 * h));
+      } else {
+        w.scale[h] = V::multiply(d, V::low_nibbles(entry + 16 * h));
+        w.minimum[h] =
+            V::multiply(V::negative(V::halves(head + 32)), V::high_nibbles(entry + 16 * h));
+      }
+    });
+  }
+}
+
+// One token's part of a quantised matrix of activations, at a group.
+struct TokenGroup {
+  const std::byte* q;      // 32 codes
+  const std::byte* scale;  // a float
+  const std::byte* sums;   // two int16
+};
+
+// Steps [begin, end) of a group: the sum of (code - offset) * q as a float.
+template <class V, int I, int begin, int end>
+PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const TokenGroup& x) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  constexpr int kOffset = code_offset<V>(kFormat);
+  typename V::Ints sum = V::zero_ints();
+  if constexpr (kOffset != 0) {
+    sum = V::template pair_sum < begin == 0 ? -kOffset : 0, end == 8 ? -kOffset : 0 > (x.sums);
+  }
+  constexpr int kLargest =
+      kFormat.code_book ? 128 : (kFormat.bits() == 8 ? 128 : kFormat.max_code());
+  return V::to_floats(V::template dot<kLargest, begin, end>(w.code, x.q, sum));
+}
+
+// The definition's step: acc + this group of 32 columns.
+template <class V, int I>
+PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const TokenGroup& x,
+                                                typename V::Floats acc) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  typename V::Floats p;
+  if constexpr (kFormat.by_halves()) {
+    p = V::multiply(code_sum<V, I, 0, 4>(w, x), w.scale[0]);
+    p = V::fma(code_sum<V, I, 4, 8>(w, x), w.scale[1], p);
+    if constexpr (kFormat.has_min()) {
+      p = V::fma(V::to_floats(V::template pair_sum<1, 0>(x.sums)), w.minimum[0], p);
+      p = V::fma(V::to_floats(V::template pair_sum<0, 1>(x.sums)), w.minimum[1], p);
+    }
+  } else {
+    p = V::multiply(code_sum<V, I, 0, 8>(w, x), w.scale[0]);
+    if constexpr (kFormat.has_min()) {
+      p = V::fma(V::to_floats(V::template pair_sum<1, 1>(x.sums)), w.minimum[0], p);
+    }
+  }
+  return V::fma(p, V::broadcast(x.scale), acc);
+}
+
+// kLanes rows of a block times kTokens tokens.
+struct LanesArguments {
+  const std::byte* scales;
+  const std::byte* planes;
+  int64_t groups;
+  int lane;  // of the block's 16
+  int rows;  // of the lanes, that are written
+  TokenGroup x;
+  int64_t x_row_bytes;
+  float* out;
+  int64_t out_stride;
+};
+
+template <class V, int I, int kTokens>
+void lanes_times_tokens(const LanesArguments& a) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  typename V::Floats acc[kTokens];
+  unrolled<kTokens>([&](auto t) PAWL_INLINE { acc[t] = V::zero(); });
+  const std::byte* planes = a.planes + 4 * a.lane;
+  for (int64_t g = 0; g < a.groups; ++g, planes += kFormat.plane_bytes()) {
+    GroupWeights<V> w;
+    unrolled<kFormat.bits()>(
+        [&](auto i) PAWL_INLINE { __builtin_prefetch(planes + kPrefetchBytes + 64 * i); });
+    read_codes<V, I>(planes, w);
+    read_scales<V, I>(a.scales, g, a.lane, w);
+    TokenGroup x = {a.x.q + 32 * g, a.x.scale + 4 * g, a.x.sums + 4 * g};
+    unrolled<kTokens>([&](auto t) PAWL_INLINE {
+      acc[t] = add_group<V, I>(w, x, acc[t]);
+      x = {x.q + a.x_row_bytes, x.scale + a.x_row_bytes, x.sums + a.x_row_bytes};
+    });
+  }
+  unrolled<kTokens>([&](auto t)
+                        PAWL_INLINE { V::store(a.out + t * a.out_stride, acc[t], a.rows); });
+}
+
+// Runs as many tiles of kTokens as there are tokens for, the rest in smaller ones.
+template <class V, int I, int kTokens>
+PAWL_INLINE inline void token_tiles(LanesArguments& a, int64_t tokens) {
+  for (; tokens >= kTokens; tokens -= kTokens) {
+    lanes_times_tokens<V, I, kTokens>(a);
+    const int64_t bytes = kTokens * a.x_row_bytes;
+    a.x = {a.x.q + bytes, a.x.scale + bytes, a.x.sums + bytes};
+    a.out += kTokens * a.out_stride;
+  }
+  if constexpr (kTokens > 1) token_tiles<V, I, kTokens / 2>(a, tokens);
+}
+
+template <class V, int I>
+void matmul_planes(const MatmulTile& tile) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  const int64_t block_bytes = packed_block_bytes(kFormat.format, tile.cols);
+  const int64_t scale_bytes = packed_scale_bytes(kFormat.format, tile.cols);
+  const TokenGroup x = {tile.x, tile.x + a8_scale_offset(tile.cols),
+                        tile.x + a8_sum_offset(tile.cols)};
+  for (int64_t row = 0; row < tile.rows; row += V::kLanes) {
+    const std::byte* block = tile.w + row / kRowsPerBlock * block_bytes;
+    const int64_t rows_left = tile.rows - row;
+    LanesArguments a = {
+        .scales = block,
+        .planes = block + scale_bytes,
+        .groups = tile.cols / 32,
+        .lane = static_cast<int>(row % kRowsPerBlock),
+        .rows = static_cast<int>(rows_left < V::kLanes ? rows_left : V::kLanes),
+        .x = x,
+        .x_row_bytes = tile.x_row_bytes,
+        .out = tile.out + row,
+        .out_stride = tile.out_stride,
+    };
+    token_tiles<V, I, V::kTokens>(a, tile.tokens);
+  }
+}
+
+template <class V>
+void matmul_a8(const MatmulTile& tile) {
+  unrolled<kPlaneFormatCount>([&](auto i) PAWL_INLINE {
+    if (kPlaneFormats[i].format == tile.format) matmul_planes<V, i>(tile);
+  });
+}
+
+template <class V>
+void quantize_a8(const float* x, int64_t n, std::byte* out) {
+  std::byte* scale = out + a8_scale_offset(n);
+  std::byte* sums = out + a8_sum_offset(n);
+  for (int64_t g = 0; g < n / 32; ++g) {
+    V::quantize_group(x + 32 * g, out + 32 * g, scale + 4 * g, sums + 4 * g);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::kernels

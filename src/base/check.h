@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PAWL_CHECK: our own mistakes, never reachable from foreign bytes. Prints the condition and aborts.
+// PAWL_CHECK: our own mistakes, never reachable from foreign bytes. Prints the condition and
+// aborts.
 #pragma once
 
 namespace pawl::base {

@@ -37,16 +37,27 @@ struct [[nodiscard]] Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
   // REQUIRES: ok()
-  T& value() & { PAWL_CHECK(ok()); return *std::get_if<0>(&state_); }
-  const T& value() const& { PAWL_CHECK(ok()); return *std::get_if<0>(&state_); }
-  T&& value() && { PAWL_CHECK(ok()); return std::move(*std::get_if<0>(&state_)); }
+  T& value() & {
+    PAWL_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    PAWL_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    PAWL_CHECK(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -54,9 +65,18 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // REQUIRES: !ok()
-  Error& error() & { PAWL_CHECK(!ok()); return *std::get_if<1>(&state_); }
-  const Error& error() const& { PAWL_CHECK(!ok()); return *std::get_if<1>(&state_); }
-  Error&& error() && { PAWL_CHECK(!ok()); return std::move(*std::get_if<1>(&state_)); }
+  Error& error() & {
+    PAWL_CHECK(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  const Error& error() const& {
+    PAWL_CHECK(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    PAWL_CHECK(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -74,9 +94,18 @@ class [[nodiscard]] Result<void> {
   void value() const { PAWL_CHECK(ok()); }
 
   // REQUIRES: !ok()
-  Error& error() & { PAWL_CHECK(!ok()); return *error_; }
-  const Error& error() const& { PAWL_CHECK(!ok()); return *error_; }
-  Error&& error() && { PAWL_CHECK(!ok()); return std::move(*error_); }
+  Error& error() & {
+    PAWL_CHECK(!ok());
+    return *error_;
+  }
+  const Error& error() const& {
+    PAWL_CHECK(!ok());
+    return *error_;
+  }
+  Error&& error() && {
+    PAWL_CHECK(!ok());
+    return std::move(*error_);
+  }
 
  private:
   std::optional<Error> error_;
@@ -88,15 +117,15 @@ class [[nodiscard]] Result<void> {
 #define PAWL_CONCAT(a, b) PAWL_CONCAT_INNER(a, b)
 
 // PAWL_TRY(auto meta, read_metadata(bytes));  declares `meta`, or returns the error to the caller.
-#define PAWL_TRY(declaration, expression)                                      \
-  auto PAWL_CONCAT(pawl_try_, __LINE__) = (expression);                        \
-  if (!PAWL_CONCAT(pawl_try_, __LINE__).ok())                                  \
-    return std::move(PAWL_CONCAT(pawl_try_, __LINE__)).error();                \
+#define PAWL_TRY(declaration, expression)                       \
+  auto PAWL_CONCAT(pawl_try_, __LINE__) = (expression);         \
+  if (!PAWL_CONCAT(pawl_try_, __LINE__).ok())                   \
+    return std::move(PAWL_CONCAT(pawl_try_, __LINE__)).error(); \
   declaration = std::move(PAWL_CONCAT(pawl_try_, __LINE__)).value()
 
 // The same for a Result<void>, or where the value does not matter.
-#define PAWL_TRY_VOID(expression)                                              \
-  do {                                                                         \
-    auto pawl_try_void = (expression);                                         \
-    if (!pawl_try_void.ok()) return std::move(pawl_try_void).error();          \
+#define PAWL_TRY_VOID(expression)                                     \
+  do {                                                                \
+    auto pawl_try_void = (expression);                                \
+    if (!pawl_try_void.ok()) return std::move(pawl_try_void).error(); \
   } while (false)

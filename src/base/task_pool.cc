@@ -18,13 +18,22 @@ constexpr int kFieldBits = 20;
 constexpr uint64_t kFieldMask = (uint64_t{1} << kFieldBits) - 1;
 constexpr uint64_t kEpochMask = (uint64_t{1} << (64 - 2 * kFieldBits)) - 1;
 
-// About 20 microseconds: longer than the gap between two jobs of one step, far shorter than a time slice.
+// About 20 microseconds: longer than the gap between two jobs of one step, far shorter than a time
+// slice.
 constexpr int kSpins = 600;
 
-uint64_t next_of(uint64_t ticket) { return ticket & kFieldMask; }
-uint64_t chunks_of(uint64_t ticket) { return (ticket >> kFieldBits) & kFieldMask; }
-uint64_t epoch_of(uint64_t ticket) { return ticket >> (2 * kFieldBits); }
-bool has_work(uint64_t ticket) { return next_of(ticket) < chunks_of(ticket); }
+uint64_t next_of(uint64_t ticket) {
+  return ticket & kFieldMask;
+}
+uint64_t chunks_of(uint64_t ticket) {
+  return (ticket >> kFieldBits) & kFieldMask;
+}
+uint64_t epoch_of(uint64_t ticket) {
+  return ticket >> (2 * kFieldBits);
+}
+bool has_work(uint64_t ticket) {
+  return next_of(ticket) < chunks_of(ticket);
+}
 
 void relax() {
 #if defined(__x86_64__)
@@ -60,8 +69,9 @@ TaskPool::~TaskPool() {
 
 void TaskPool::run_erased(int64_t count, int64_t grain, void* context, Chunk chunk) {
   if (count <= 0) return;
-  grain = std::max<int64_t>({grain, 1, (count + static_cast<int64_t>(kFieldMask) - 1) /
-                                           static_cast<int64_t>(kFieldMask)});
+  grain = std::max<int64_t>(
+      {grain, 1,
+       (count + static_cast<int64_t>(kFieldMask) - 1) / static_cast<int64_t>(kFieldMask)});
   const uint64_t chunks = static_cast<uint64_t>((count + grain - 1) / grain);
   if (workers_.empty() || chunks == 1) {
     chunk(context, 0, count, 0);

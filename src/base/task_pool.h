@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fork-join over cores, for compute. Work is handed out in small chunks from one counter, so that a thread
-// that lost its core to a neighbour delays the join by one chunk at most. Waiting is a bounded spin, then sleep.
+// Fork-join over cores, for compute. Work is handed out in small chunks from one counter, so that a
+// thread that lost its core to a neighbour delays the join by one chunk at most. Waiting is a
+// bounded spin, then sleep.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,9 @@ class TaskPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls chunk(begin, end, worker) until [0, count) is covered, `grain` items at a time, in any order and on
-  // any worker; returns when all of it is done. What a chunk computes must not depend on the worker.
+  // Calls chunk(begin, end, worker) until [0, count) is covered, `grain` items at a time, in any
+  // order and on any worker; returns when all of it is done. What a chunk computes must not depend
+  // on the worker.
   template <typename F>
   void run(int64_t count, int64_t grain, F&& chunk) {
     using Fn = std::remove_reference_t<F>;
@@ -44,8 +46,8 @@ class TaskPool {
   bool take_chunk(int worker);
   void wait_for_work();
 
-  // epoch:24 | chunks:20 | next:20. A chunk is claimed by compare-exchange on the whole word, so a thread that
-  // read the job of an earlier epoch can never claim a chunk of a later one.
+  // epoch:24 | chunks:20 | next:20. A chunk is claimed by compare-exchange on the whole word, so a
+  // thread that read the job of an earlier epoch can never claim a chunk of a later one.
   alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<int32_t> unfinished_{0};
   alignas(64) std::atomic<Chunk> chunk_{nullptr};

@@ -26,7 +26,8 @@ TEST(TaskPool, EveryItemRunsExactlyOnceWhateverThreadsAndGrain) {
   }
 }
 
-// Jobs one after the other with different bodies: a late worker must never run an earlier body or chunk.
+// Jobs one after the other with different bodies: a late worker must never run an earlier body or
+// chunk.
 TEST(TaskPool, ManyShortJobsNeverMix) {
   TaskPool pool(4);
   for (int64_t job = 0; job < 20000; ++job) {
@@ -49,7 +50,9 @@ TEST(TaskPool, WakesSleepingWorkers) {
   }
 }
 
-TEST(TaskPool, AvailableCpusIsAtLeastOne) { EXPECT_GE(TaskPool::available_cpus(), 1); }
+TEST(TaskPool, AvailableCpusIsAtLeastOne) {
+  EXPECT_GE(TaskPool::available_cpus(), 1);
+}
 
 }  // namespace
 }  // namespace pawl::base

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenId: the index of a vocabulary entry. Negative ids do not exist; readers of foreign ids refuse them.
+// TokenId: the index of a vocabulary entry. Negative ids do not exist; readers of foreign ids
+// refuse them.
 #pragma once
 
 #include <cstdint>

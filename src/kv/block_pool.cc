@@ -17,7 +17,8 @@ base::Result<BlockPool> BlockPool::create(int32_t blocks, int64_t block_bytes) {
   int64_t total = 0;
   void* data = MAP_FAILED;
   if (!__builtin_mul_overflow(int64_t{blocks}, block_bytes, &total)) {
-    data = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    data = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   }
   if (data == MAP_FAILED) {
     return base::Error{base::ErrorCode::kOutOfMemory,

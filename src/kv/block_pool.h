@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixed-size KV blocks with reference counts: memory and bookkeeping, no arithmetic on the bytes.
-// Threads: none. Whoever runs the step owns the pool and every table that points into it; the compute threads of
-// a step read and write the bytes of blocks that the step holds.
+// Threads: none. Whoever runs the step owns the pool and every table that points into it; the
+// compute threads of a step read and write the bytes of blocks that the step holds.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ using BlockId = int32_t;
 
 class BlockPool {
  public:
-  // Reserves address space for `blocks` of `block_bytes`; pages cost memory from their first write on.
-  // Error kOutOfMemory, naming the bytes asked for.
+  // Reserves address space for `blocks` of `block_bytes`; pages cost memory from their first write
+  // on. Error kOutOfMemory, naming the bytes asked for.
   static base::Result<BlockPool> create(int32_t blocks, int64_t block_bytes);
 
   BlockPool(BlockPool&& other) noexcept;

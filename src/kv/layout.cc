@@ -4,7 +4,9 @@
 namespace pawl::kv {
 namespace {
 
-int64_t align64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+int64_t align64(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 }  // namespace
 

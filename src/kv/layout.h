@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes inside a KV block: B positions of every layer of one sequence.
 //   [layers][kv_heads] { K [head_dim][B] | V [B][value_dim] }, each part 64-byte aligned.
-// K is transposed so that the lanes of a vector are positions; V is not, so that its lanes are dimensions.
+// K is transposed so that the lanes of a vector are positions; V is not, so that its lanes are
+// dimensions.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class Layout {
   int64_t v_offset(int layer, int head) const {
     return k_offset(layer, head) + k_bytes_[static_cast<size_t>(layer)];
   }
-  // Bytes that one position takes over all layers: what a decode step reads per position of context.
+  // Bytes that one position takes over all layers: what a decode step reads per position of
+  // context.
   int64_t position_bytes() const { return position_bytes_; }
 
  private:

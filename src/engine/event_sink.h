@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request hears from the engine: any number of Deltas, then exactly one Finished.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/token.h"
+#include "engine/timeline.h"
+#include "policy/choice.h"
+
+namespace pawl::engine {
+
+// One token. Its text may be empty: half a character, or the head of what may become a stop string, is held back
+// until it is decided. Text that was given out is never taken back.
+struct Delta {
+  base::TokenId id = 0;
+  std::string_view text;       // UTF-8, valid during the call; what this token released
+  const policy::Choice* choice = nullptr;  // valid during the call
+  int64_t stamp_ns = 0;
+};
+
+enum class FinishReason {
+  kStop,       // an end token or a stop string
+  kLength,     // max_tokens, or the end of the context
+  kCancelled,  // its stop token was asked to stop
+  kError,      // nothing could be chosen; `error` says why
+};
+std::string_view finish_reason_name(FinishReason reason);
+
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;      // of the prompt, not computed because their keys and values were there
+  int64_t completion_tokens = 0;  // selected ids, the end token included: each cost a row of logits
+  int64_t forward_passes = 0;     // batches this request took part in
+};
+
+struct Finished {
+  FinishReason reason = FinishReason::kStop;
+  std::string text;  // what was still held back when it ended; comes after the last Delta's
+  Usage usage;
+  Timeline timeline;
+  base::TokenId end_token = policy::kNoToken;  // the end token that was chosen, or none
+  std::string stop_string;                     // the stop string that matched, or empty
+  std::string error;
+};
+
+// Called on the thread that runs the step; must not block it.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void on_delta(const Delta& delta) = 0;
+  virtual void on_finished(const Finished& finished) = 0;
+};
+
+}  // namespace pawl::engine

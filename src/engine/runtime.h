@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that is opened once for a model file: weights, tokenizer, compute threads and the kernel variant.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task_pool.h"
+#include "kernels/kernels.h"
+#include "model/forward.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+namespace pawl::engine {
+
+struct RuntimeOptions {
+  int threads = 0;          // 0: the CPUs this process may use
+  std::string_view isa;     // a kernel variant by name; empty: $PAWL_ISA, else the best
+  model::Precision precision = model::Precision::kFast;
+};
+
+// Threads: immutable but for the pool, which one step at a time may use.
+class Runtime {
+ public:
+  // Errors name the file and, within it, the key or tensor at fault.
+  static base::Result<std::unique_ptr<Runtime>> open(const std::string& path, const RuntimeOptions& options);
+
+  const std::shared_ptr<const model::Model>& model() const { return model_; }
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const kernels::Table& kernels() const { return *table_; }
+  base::TaskPool& pool() { return *pool_; }
+  model::Precision precision() const { return precision_; }
+
+  // Things about the file that a user should hear of, one line each; usually none.
+  std::vector<std::string> warnings() const;
+
+ private:
+  Runtime() = default;
+
+  std::unique_ptr<base::TaskPool> pool_;
+  const kernels::Table* table_ = nullptr;
+  std::shared_ptr<const model::Model> model_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+  model::Precision precision_ = model::Precision::kFast;
+};
+
+}  // namespace pawl::engine

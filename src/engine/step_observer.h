@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step shows to whoever looks from inside. Digests, gaps and files are the observer's business.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/token.h"
+#include "policy/choice.h"
+
+namespace pawl::engine {
+
+struct StepRow {
+  int64_t request = 0;
+  int64_t first_position = 0;             // of `inputs`
+  std::span<const base::TokenId> inputs;  // ids computed in this step
+  std::span<const float> logits;          // the row the choice was made from; empty for an unfinished prompt
+  const policy::Choice* choice = nullptr;  // null for an unfinished prompt
+};
+
+struct StepRecord {
+  int64_t step = 0;
+  int64_t forward_ns = 0, policy_ns = 0;
+  int32_t kv_blocks_in_use = 0;
+  std::span<const StepRow> rows;
+};
+
+// Called at the end of a step, on its thread. Views are valid during the call.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void on_step(const StepRecord& record) = 0;
+};
+
+}  // namespace pawl::engine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one forward pass computes: pieces of sequences, side by side. A prompt chunk is a long
+// segment, decode a segment of one, a verified draft a segment of k + 1: the model knows no prefill
+// mode.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/token.h"
+#include "kv/block_pool.h"
+
+namespace pawl::model {
+
+struct Segment {
+  int64_t first_position = 0;          // of ids[0]; all positions before it are in the cache
+  std::span<const base::TokenId> ids;  // at least one
+  int wanted = 0;                      // logits of this many trailing positions, 0 … ids.size()
+  const kv::BlockTable* blocks =
+      nullptr;  // blocks for every position up to and with the last of ids
+};
+
+struct Batch {
+  std::span<const Segment> segments;
+};
+
+// f32 [rows, vocabulary]: natural-log scale, not normalised. Rows in the order of the segments,
+// within a segment in the order of positions. Valid until the next forward.
+struct Logits {
+  const float* data = nullptr;
+  int rows = 0;
+  int vocabulary = 0;
+
+  std::span<const float> row(int i) const {
+    return {data + static_cast<int64_t>(i) * vocabulary, static_cast<size_t>(vocabulary)};
+  }
+};
+
+}  // namespace pawl::model

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A forward pass: batch → logits. It knows no rule by which a token is picked, and no request.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task_pool.h"
+#include "kernels/kernels.h"
+#include "kv/block_pool.h"
+#include "kv/layout.h"
+#include "model/batch.h"
+#include "model/model.h"
+#include "model/rope.h"
+#include "model/scratch.h"
+
+namespace pawl::model {
+
+enum class Precision {
+  kFast,       // activations in 8 bits for quantised weights, keys and values in f16
+  kReference,  // activations, keys and values in f32
+};
+
+// Logits do not depend, to the last bit, on how positions are cut into batches, on what else is in
+// a batch, on the thread count or on the kernel variant. Keys and values are read as they were
+// stored, also within one batch. Threads: one run at a time; it works on `pool`.
+class Forward {
+ public:
+  // model, table: shared, immutable. pool, blocks: outlive this object.
+  static base::Result<Forward> create(std::shared_ptr<const Model> model,
+                                      const kernels::Table& table, base::TaskPool& pool,
+                                      kv::BlockPool& blocks, Precision precision,
+                                      const Limits& limits);
+
+  // REQUIRES: ids within the vocabulary; tokens, wanted rows and positions within the limits; each
+  // segment's blocks cover its positions. Writes keys and values of all positions of the batch.
+  Logits run(const Batch& batch);
+
+  const Limits& limits() const { return limits_; }
+
+ private:
+  struct Product {
+    const Matrix* weights;
+    float* out;         // [tokens, rows]
+    const float* bias;  // [rows] or null
+  };
+
+  Forward(std::shared_ptr<const Model> model, const kernels::Table& table, base::TaskPool& pool,
+          kv::BlockPool& blocks, Precision precision, const Limits& limits, Scratch scratch);
+
+  // forward.cc
+  void place_tokens(const Batch& batch);
+  void embed(const Batch& batch);
+  void add_to_residual(const Vector& post_norm);
+  void norm_rows(const float* x, const Vector& weight, float* out, int64_t rows);
+  Logits project(const Batch& batch);
+  // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
+  // rows.
+  void multiply(const float* x, int64_t tokens, std::span<const Product> products);
+  // attention.cc
+  void attention_layer(const Batch& batch, int layer);
+  void rotate_and_store(const Batch& batch, int layer);
+  void plan_attention(const Batch& batch, int layer);
+  void attend(const Batch& batch, int layer);
+  void run_attention_task(const Batch& batch, int layer, const AttentionTask& task, int worker);
+  void finish_rows(const AttentionTask& task, kernels::AttentionState state);
+  // feed_forward.cc
+  void feed_forward_layer(int layer);
+
+  std::shared_ptr<const Model> model_;
+  const kernels::Table& table_;
+  base::TaskPool& pool_;
+  kv::BlockPool& blocks_;
+  kv::Layout layout_;
+  Precision precision_;
+  Limits limits_;
+  Scratch scratch_;
+  std::vector<Rope> ropes_;
+
+  // Of the batch at hand.
+  int64_t tokens_ = 0;
+  std::vector<int64_t> segment_starts_;  // index of each segment's first token in the batch
+};
+
+}  // namespace pawl::model

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logits of small models against an independent implementation that rounds nothing, and against themselves: the same
+// bits for every cut into chunks, thread count and kernel variant.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/kernels.h"
+#include "model/session_for_test.h"
+#include "support/golden.h"
+
+namespace pawl::model {
+namespace {
+
+using base::TokenId;
+
+const char* const kTiny[] = {"gemma3", "gemma3-ropelinear", "qwen2",       "qwen2-untied",  "qwen3",
+                             "llama-untied", "llama-tied", "llama-spm",   "llama-mistral", "llama-ropefreqs",
+                             "llama-ropelinear", "llama-yarn", "gemma",   "gemma2"};
+
+// The variants that this machine can run.
+std::vector<const kernels::Table*> variants() {
+  std::vector<const kernels::Table*> tables;
+  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
+    auto table = kernels::choose_table(name);
+    if (table.ok()) tables.push_back(*table);
+  }
+  return tables;
+}
+
+const kernels::Table& best() { return *kernels::choose_table("").value(); }
+
+int argmax(std::span<const float> row) {
+  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+class TinyModel : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string name = GetParam();
+    const auto gguf = tests::golden_path("tiny/" + name + ".gguf");
+    const auto json = tests::golden_path("tiny/" + name + ".json");
+    const auto npy = tests::golden_path("tiny/" + name + ".logits.npy");
+    if (!gguf || !json || !npy) GTEST_SKIP() << "missing: golden/tiny/" << name << ".{gguf,json,logits.npy}";
+    path_ = *gguf;
+    expected_ = tests::read_npy(*npy);
+    info_ = tests::read_json(*json);
+    for (const auto& s : info_["sequences"]) sequences_.push_back(s.get<std::vector<TokenId>>());
+  }
+
+  std::vector<float> all_rows(TestSession& session, int chunk) {
+    std::vector<float> rows;
+    for (size_t i = 0; i < 3; ++i) {
+      session.restart();
+      const int wanted = i == 2 ? 1 : static_cast<int>(sequences_[i].size());
+      const auto part = session.append(sequences_[i], chunk, wanted);
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+  }
+
+  std::string path_;
+  tests::Npy expected_;
+  nlohmann::json info_;
+  std::vector<std::vector<TokenId>> sequences_;
+};
+
+// Tolerance: the oracle against itself, batch or single tokens, differs by up to 6e-5; float32 sums in another order
+// stay well below 1e-3.
+TEST_P(TinyModel, ReferenceLogitsAreTheExactOnes) {
+  TestSession session(path_, best(), 2, Precision::kReference);
+  const std::vector<float> rows = all_rows(session, 512);
+  ASSERT_EQ(rows.size(), expected_.data.size());
+  double worst = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(rows[i]) - static_cast<double>(expected_.data[i])));
+  }
+  RecordProperty("max_abs_diff", std::to_string(worst));
+  EXPECT_LE(worst, 1e-3);
+}
+
+TEST_P(TinyModel, ReferenceGreedyIdsAreTheExactOnes) {
+  TestSession session(path_, best(), 1, Precision::kReference);
+  std::vector<float> row = session.append(sequences_[1], 512, 1);
+  const auto ids = info_["greedy"]["ids"].get<std::vector<TokenId>>();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(argmax(row), ids[i]) << "token " << i;  // no gap of the two largest is below 0.05
+    row = session.append({&ids[i], 1}, 1, 1);
+  }
+}
+
+TEST_P(TinyModel, SameBitsForEveryChunkThreadCountAndVariant) {
+  for (const Precision precision : {Precision::kFast, Precision::kReference}) {
+    std::vector<float> first;
+    for (const kernels::Table* table : variants()) {
+      for (const int threads : {1, 2, 3}) {
+        TestSession session(path_, *table, threads, precision);
+        for (const int chunk : {1, 7, 64, 512}) {
+          const std::vector<float> rows = all_rows(session, chunk);
+          if (first.empty()) first = rows;
+          ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
+              << table->name << ", " << threads << " threads, chunks of " << chunk;
+        }
+      }
+    }
+  }
+}
+
+// Neighbours in a batch change no bit.
+TEST_P(TinyModel, SameBitsBesideOtherSequences) {
+  TestSession alone(path_, best(), 2, Precision::kFast);
+  const std::vector<float> expected = alone.append(sequences_[1], 512, 1);
+
+  TestSession session(path_, best(), 2, Precision::kFast, 256);
+  const kv::BlockTable& all = session.block_table();
+  const kv::BlockTable mine(all.begin(), all.begin() + 2), other(all.begin() + 2, all.begin() + 6);
+  const Segment segments[] = {{0, sequences_[2], 0, &other}, {0, sequences_[1], 1, &mine}};
+  const Logits logits = session.forward().run(Batch{segments});
+  ASSERT_EQ(logits.rows, 1);
+  EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, TinyModel, testing::ValuesIn(kTiny), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace pawl::model

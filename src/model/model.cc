@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/model.h"
+
+namespace pawl::model {
+
+base::Result<std::shared_ptr<const Model>> Model::create(std::shared_ptr<const gguf::File> file,
+                                                         base::TaskPool& pool) {
+  PAWL_TRY(ModelConfig config, read_config(*file));
+  std::vector<std::string> unused;
+  PAWL_TRY(Weights weights, load_weights(*file, config, pool, unused));
+  std::shared_ptr<Model> model(new Model(std::move(file), std::move(config), std::move(weights)));
+  model->unused_tensors_ = std::move(unused);
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+kv::Layout Model::kv_layout(bool is_exact) const {
+  std::vector<kv::LayerShape> shapes;
+  for (const LayerConfig& layer : config_.layers) {
+    shapes.push_back({layer.kv_heads, config_.head_dim, config_.value_dim});
+  }
+  return kv::Layout(shapes, is_exact ? 4 : 2);
+}
+
+int64_t Model::step_weight_bytes() const {
+  int64_t bytes = weights_.output.bytes();
+  for (const LayerWeights& layer : weights_.layers) {
+    for (const Matrix* m :
+         {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+      bytes += m->bytes();
+    }
+  }
+  return bytes;
+}
+
+}  // namespace pawl::model

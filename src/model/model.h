@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model that is ready to compute: configuration and packed weights. Immutable and shared.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task_pool.h"
+#include "gguf/reader.h"
+#include "kv/layout.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace pawl::model {
+
+class Model {
+ public:
+  // Checks and packs all weights on `pool`. Errors name the key or the tensor at fault.
+  static base::Result<std::shared_ptr<const Model>> create(std::shared_ptr<const gguf::File> file,
+                                                           base::TaskPool& pool);
+
+  const gguf::File& file() const { return *file_; }
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+  const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }
+
+  // is_exact: keys and values in f32, as the reference mode wants them; else f16.
+  kv::Layout kv_layout(bool is_exact) const;
+
+  // Bytes of weights that one decode step has to read.
+  int64_t step_weight_bytes() const;
+
+ private:
+  Model(std::shared_ptr<const gguf::File> file, ModelConfig config, Weights weights)
+      : file_(std::move(file)), config_(std::move(config)), weights_(std::move(weights)) {}
+
+  std::shared_ptr<const gguf::File> file_;
+  ModelConfig config_;
+  Weights weights_;
+  std::vector<std::string> unused_tensors_;
+};
+
+}  // namespace pawl::model

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/scratch.h"
+
+#include <algorithm>
+
+namespace pawl::model {
+namespace {
+
+// Hands out aligned pieces of one allocation: a first pass with no memory adds up the sizes.
+class Cutter {
+ public:
+  explicit Cutter(std::byte* base) : base_(base) {}
+
+  template <typename T>
+  void cut(T*& out, int64_t count) {
+    if (base_ != nullptr) out = reinterpret_cast<T*>(base_ + used_);
+    used_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  int64_t used_ = 0;
+};
+
+int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int threads,
+                std::byte* base) {
+  Cutter cutter(base);
+  const int64_t tokens = limits.max_tokens;
+  const int64_t queries = int64_t{c.heads} * c.head_dim, values = int64_t{c.heads} * c.value_dim;
+  const int64_t widest = std::max({int64_t{c.width}, values, int64_t{c.feed_forward}});
+  cutter.cut(s.x, tokens * c.width);
+  cutter.cut(s.normed, tokens * c.width);
+  cutter.cut(s.q, tokens * queries);
+  cutter.cut(s.k, tokens * c.max_kv_heads() * c.head_dim);
+  cutter.cut(s.v, tokens * c.max_kv_heads() * c.value_dim);
+  cutter.cut(s.attended, tokens * values);
+  cutter.cut(s.added, tokens * c.width);
+  cutter.cut(s.gate, tokens * c.feed_forward);
+  cutter.cut(s.up, tokens * c.feed_forward);
+  cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
+                       kernels::a8_row_bytes((widest + 31) / 32 * 32));
+  cutter.cut(s.rows, int64_t{limits.max_rows} * c.width);
+  cutter.cut(s.logits, int64_t{limits.max_rows} * c.vocabulary);
+  const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * (c.ropes[0].rotary / 2);
+  cutter.cut(s.cos, angles);
+  cutter.cut(s.sin, angles);
+  cutter.cut(s.positions, tokens);
+
+  s.state_floats = int64_t{kernels::kAttentionRows} * (2 + c.value_dim) + 48;
+  cutter.cut(s.states, threads * s.state_floats);
+  s.attention_bytes = (kernels::attention_scratch_bytes(c.head_dim, c.value_dim) + 63) / 64 * 64;
+  cutter.cut(s.attention, threads * s.attention_bytes);
+  s.max_blocks = (limits.max_positions + kernels::kKvBlock - 1) / kernels::kKvBlock;
+  cutter.cut(s.blocks, int64_t{threads} * 2 * s.max_blocks);
+  const int64_t spans = (limits.max_positions + kernels::kKvSpan - 1) / kernels::kKvSpan;
+  s.max_partials = 4 * threads * spans;
+  s.partial_floats = int64_t{kPartialRows} * (2 + c.value_dim) + 48;
+  cutter.cut(s.partials, s.max_partials * s.partial_floats);
+  return cutter.used();
+}
+
+}  // namespace
+
+base::Result<Scratch> Scratch::create(const ModelConfig& config, const Limits& limits,
+                                      int threads) {
+  Scratch scratch;
+  const int64_t bytes = cut_all(scratch, config, limits, threads, nullptr);
+  PAWL_TRY(scratch.arena, Arena::create(bytes));
+  cut_all(scratch, config, limits, threads, scratch.arena.data());
+  // One task per token and query head is more than any plan makes, plus the partial ones.
+  scratch.tasks.reserve(static_cast<size_t>(limits.max_tokens) * config.heads +
+                        scratch.max_partials);
+  scratch.folds.reserve(static_cast<size_t>(scratch.max_partials));
+  return scratch;
+}
+
+}  // namespace pawl::model

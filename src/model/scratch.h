@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every buffer of a forward pass, sized once: the step allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/kernels.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace pawl::model {
+
+// What a Forward must be able to hold.
+struct Limits {
+  int max_tokens = 512;          // in one batch
+  int max_rows = 1;              // of logits in one batch
+  int64_t max_positions = 2048;  // of one sequence
+};
+
+// A piece of attention that one thread computes (attention.cc).
+struct AttentionTask {
+  int segment;
+  int kv_head;
+  int first_head, heads;    // query heads, all of that KV head's group
+  int token_begin, tokens;  // within the segment
+  int64_t span_begin, span_end;
+  int64_t partial;  // index of its state among the partial ones, or -1: the task finishes its rows
+                    // itself
+};
+
+// Rows whose spans were computed by several tasks.
+struct FoldTask {
+  AttentionTask rows;
+  int64_t first_partial, partials;
+};
+
+// T = max_tokens, R = max_rows. All 64-byte aligned.
+struct Scratch {
+  static base::Result<Scratch> create(const ModelConfig& config, const Limits& limits, int threads);
+
+  float* x;         // [T, width]   the residual stream
+  float* normed;    // [T, width]
+  float* q;         // [T, heads * head_dim]
+  float* k;         // [T, kv_heads * head_dim]
+  float* v;         // [T, kv_heads * value_dim]
+  float* attended;  // [T, heads * value_dim]
+  float* added;     // [T, width]   what attention or feed-forward adds to x
+  float* gate;      // [T, feed_forward]
+  float* up;        // [T, feed_forward]
+  std::byte* x8;    // [T] rows of 8-bit activations, of the widest input
+  float* rows;      // [R, width]   final hidden states
+  float* logits;    // [R, vocabulary]
+  float* cos;       // [ropes][T, pairs]
+  float* sin;
+  int64_t* positions;  // [T]
+
+  // Attention: one state of kAttentionRows rows per thread, block pointers per thread, and the
+  // partial states.
+  int64_t state_floats;  // of one state
+  float* states;         // [threads]
+  std::byte* attention;  // [threads] kernels::attention_scratch_bytes
+  int64_t attention_bytes;
+  int64_t max_blocks;
+  const std::byte** blocks;  // [threads][2][max_blocks]
+  int64_t max_partials;
+  int64_t partial_floats;  // of one partial state, kPartialRows rows
+  float* partials;
+  std::vector<AttentionTask> tasks;
+  std::vector<FoldTask> folds;
+
+  Arena arena;
+};
+
+// The most rows (tokens * heads) whose spans are given to several tasks.
+constexpr int kPartialRows = 16;
+
+}  // namespace pawl::model

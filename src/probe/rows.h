@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first half alone: rows of logits for the positions of a text, with nobody choosing anything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "base/token.h"
+#include "engine/runtime.h"
+
+namespace pawl::probe {
+
+struct RowsOptions {
+  int64_t first = 0;  // position of the first row wanted
+  int64_t last = 0;   // and of the last, inclusive; REQUIRES: 0 <= first <= last < ids.size()
+  int chunk = 512;    // positions per forward pass; changes no bit
+};
+
+// Calls row(position, logits [vocabulary]) for each position in order. The view is valid during the call.
+// Errors: kInvalidArgument for an empty text or an id outside the vocabulary; kOutOfMemory.
+base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::TokenId> ids,
+                                const RowsOptions& options,
+                                const std::function<void(int64_t, std::span<const float>)>& row);
+
+}  // namespace pawl::probe

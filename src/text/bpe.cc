@@ -76,7 +76,7 @@ void BpeTokenizer::encode_word(std::string_view word, MergeList& list,
       return;
     }
   }
-  list.clear();
+  list.restart(word.size());
   for (char c : word) list.add(1, byte_ids_[static_cast<uint8_t>(c)]);
   using Symbol = MergeList::Symbol;
   list.merge_all([this](const Symbol& left, const Symbol& right) {

@@ -6,12 +6,11 @@
 // Threads: none. One list serves many texts, so that its memory is asked for once.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "text/min_heap.h"
 #include "text/text_index.h"
 
 namespace pawl::text {
@@ -36,7 +35,11 @@ class MergeList {
     PairMerge merge{};  // with the next symbol
   };
 
-  void clear() { symbols_.clear(); }
+  // Empties the list. `symbols`: how many will be added, at most.
+  void restart(size_t symbols) {
+    symbols_.clear();
+    symbols_.reserve(symbols);
+  }
 
   // The next `size` bytes of the text.
   void add(uint32_t size, TokenId token) {
@@ -53,21 +56,20 @@ class MergeList {
   template <typename FindPair>
   void merge_all(FindPair find_pair) {
     heap_.clear();
+    heap_.reserve(symbols_.size());
     for (uint32_t at = 0; at < symbols_.size(); ++at) {
-      if (refresh(at, find_pair)) heap_.push_back(entry(at));
+      if (refresh(at, find_pair)) heap_.append(entry(at));
     }
-    std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+    heap_.order();
     while (!heap_.empty()) {
-      const uint64_t best = heap_.front();
-      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-      heap_.pop_back();
+      const uint64_t best = heap_.pop();
       const uint32_t at = static_cast<uint32_t>(best);
       // A pair that is gone has another key, or none: its entry is skipped here.
       if (symbols_[at].merge.key != static_cast<uint32_t>(best >> 32)) continue;
       merge_with_next(at);
-      if (refresh(at, find_pair)) push(at);
+      if (refresh(at, find_pair)) heap_.push(entry(at));
       const uint32_t prev = symbols_[at].prev;
-      if (prev != kNone && refresh(prev, find_pair)) push(prev);
+      if (prev != kNone && refresh(prev, find_pair)) heap_.push(entry(prev));
     }
   }
 
@@ -80,11 +82,6 @@ class MergeList {
 
  private:
   uint64_t entry(uint32_t at) const { return uint64_t{symbols_[at].merge.key} << 32 | at; }
-
-  void push(uint32_t at) {
-    heap_.push_back(entry(at));
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-  }
 
   template <typename FindPair>
   bool refresh(uint32_t at, FindPair& find_pair) {
@@ -104,7 +101,7 @@ class MergeList {
   }
 
   std::vector<Symbol> symbols_;
-  std::vector<uint64_t> heap_;  // key << 32 | symbol: the smallest is the leftmost of the best
+  MinHeap heap_;  // key << 32 | symbol: the smallest is the leftmost of the best
 };
 
 }  // namespace pawl::text

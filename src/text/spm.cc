@@ -160,7 +160,7 @@ base::Result<void> SpmTokenizer::encode_text(std::string_view text, bool begins_
 
 void SpmTokenizer::merge_stretch(std::string_view escaped, MergeList& list,
                                  std::vector<TokenId>& ids) const {
-  list.clear();
+  list.restart(escaped.size());
   for (size_t at = 0; at < escaped.size();) {
     const size_t bytes = character_bytes(escaped, at);
     list.add(static_cast<uint32_t>(bytes), kNoToken);

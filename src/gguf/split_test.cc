@@ -80,6 +80,8 @@ TEST_F(Split, AMissingPartIsNamed) {
 TEST_F(Split, APartOfAnotherFileIsRefused) {
   ASSERT_TRUE(part(2, 4, 3).write(name(3)).ok());
   EXPECT_EQ(error(), name(3) + ": does not describe itself as part 3 of 3 with 3 tensors in all");
+  ASSERT_TRUE(part(0, 3, 3).write(name(3)).ok());  // of this file, in the wrong place
+  EXPECT_EQ(error(), name(3) + ": does not describe itself as part 3 of 3 with 3 tensors in all");
   ASSERT_TRUE(small_file().write(name(3)).ok());
   EXPECT_EQ(error(), name(3) + ": does not describe itself as part 3 of 3 with 3 tensors in all");
   ASSERT_TRUE(Writer(1).write(name(3)).ok());

@@ -45,69 +45,61 @@ void keep_from(double threshold, float largest, Scratch& scratch) {
   scratch.candidates.keep(scratch.indices);
 }
 
-// scratch.ranked becomes the candidates at scratch.indices with their weights; returns the sum of
-// those. `rank(logit)` puts them in order, smallest first.
-template <typename Rank>
-double rank_candidates(float largest, Scratch& scratch, const Rank& rank) {
+// Calls visit(index, logit, weight) for every candidate with a weight, in order.
+template <typename Visit>
+void for_each_weight(float largest, const Scratch& scratch, const Visit& visit) {
   const std::span<const float> logits = scratch.candidates.logits();
-  double sum = 0;
-  scratch.ranked.clear();
-  float some[kBlock], weights[kBlock];
-  for (size_t begin = 0; begin < scratch.indices.size(); begin += kBlock) {
-    const size_t count = std::min(kBlock, scratch.indices.size() - begin);
-    for (size_t i = 0; i < count; ++i)
-      some[i] = logits[static_cast<size_t>(scratch.indices[begin + i])];
-    weights_of_block({some, count}, largest, weights);
+  float weights[kBlock];
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, logits.size() - begin);
+    weights_of_block(logits.subspan(begin, count), largest, weights);
     for (size_t i = 0; i < count; ++i) {
-      scratch.ranked.push_back({rank(some[i]), scratch.indices[begin + i], weights[i]});
-      sum += weights[i];
+      if (weights[i] > 0) visit(static_cast<int32_t>(begin + i), logits[begin + i], weights[i]);
     }
   }
-  return sum;
 }
 
-// Keeps the shortest beginning of scratch.ranked, by rank and then by index, whose weights reach
-// `enough` (go beyond it where `beyond`), or all. Halves the range that holds the border, so
-// nothing but its last piece is sorted. Weights are added in whole units of 2^-44, so that the sum
-// does not depend on the order in a half.
-void keep_shortest_prefix(double enough, bool beyond, Scratch& scratch) {
-  constexpr double kUnit = 0x1.0p-44;
-  constexpr size_t kPiece = 64;
-  std::vector<Scratch::Ranked>& ranked = scratch.ranked;
+// Keeps the shortest beginning, by rank and then by index, whose weights reach `enough` (go beyond
+// it where `beyond`); all, if rounding keeps the sum below it. Ranks are in nats, from 0; the
+// weights are summed in bins of an eighth, so only the bin that holds the border is sorted.
+template <typename Rank>
+void keep_lowest_ranks(float largest, double enough, bool beyond, Scratch& scratch,
+                       const Rank& rank) {
+  constexpr size_t kBins = 1024;
+  const auto bin_of = [](double x) { return std::min(static_cast<size_t>(x * 8), kBins - 1); };
+  const auto reaches = [&](double sum) { return beyond ? sum > enough : sum >= enough; };
+
+  double weight_of_bin[kBins] = {};
+  for_each_weight(largest, scratch, [&](int32_t, float logit, float weight) {
+    weight_of_bin[bin_of(rank(logit))] += weight;
+  });
+  double sum = 0;
+  size_t bin = 0;
+  while (bin < kBins && !reaches(sum + weight_of_bin[bin])) sum += weight_of_bin[bin++];
+  if (bin == kBins) return;
+
+  scratch.ranked.clear();
+  for_each_weight(largest, scratch, [&](int32_t index, float logit, float weight) {
+    const double x = rank(logit);
+    if (bin_of(x) == bin) scratch.ranked.push_back({x, index, weight});
+  });
   const auto before = [](const Scratch::Ranked& a, const Scratch::Ranked& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.index < b.index;
   };
-  const auto units = [](float weight) { return static_cast<int64_t>(weight / kUnit); };
-  const auto reaches = [&](int64_t sum) {
-    const double weight = static_cast<double>(sum) * kUnit;
-    return beyond ? weight > enough : weight >= enough;
-  };
-  const auto at = [&ranked](size_t i) { return ranked.begin() + static_cast<ptrdiff_t>(i); };
-
-  size_t begin = 0, end = ranked.size();  // the border is here
-  int64_t sum = 0;                        // of what stands before `begin`
-  while (end - begin > kPiece) {
-    const size_t middle = begin + (end - begin) / 2;
-    std::nth_element(at(begin), at(middle), at(end), before);
-    int64_t half = sum;
-    for (size_t i = begin; i < middle; ++i) half += units(ranked[i].weight);
-    if (reaches(half)) {
-      end = middle;
-    } else {
-      begin = middle;
-      sum = half;
-    }
-  }
-  std::sort(at(begin), at(end), before);
-  while (begin < end) {
-    sum += units(ranked[begin].weight);
-    ++begin;
+  std::sort(scratch.ranked.begin(), scratch.ranked.end(), before);
+  size_t border = 0;
+  for (; border + 1 < scratch.ranked.size(); ++border) {
+    sum += scratch.ranked[border].weight;
     if (reaches(sum)) break;
   }
 
   scratch.indices.clear();
-  for (size_t i = 0; i < begin; ++i) scratch.indices.push_back(ranked[i].index);
-  std::sort(scratch.indices.begin(), scratch.indices.end());
+  const Scratch::Ranked last = scratch.ranked[border];
+  const std::span<const float> logits = scratch.candidates.logits();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const Scratch::Ranked here = {rank(logits[i]), static_cast<int32_t>(i), 0};
+    if (here.rank <= last.rank && !before(last, here)) scratch.indices.push_back(here.index);
+  }
   scratch.candidates.keep(scratch.indices);
 }
 
@@ -118,17 +110,10 @@ double entropy(Scratch& scratch) {
   const Softmax softmax = softmax_of(scratch);
   PAWL_CHECK(softmax.exists);
   if (!(softmax.total > 0)) return 0;
-  const std::span<const float> logits = scratch.candidates.logits();
   double sum = 0;
-  float weights[kBlock];
-  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
-    const size_t count = std::min(kBlock, logits.size() - begin);
-    weights_of_block(logits.subspan(begin, count), softmax.largest, weights);
-    for (size_t i = 0; i < count; ++i) {
-      if (weights[i] > 0)
-        sum += weights[i] * (static_cast<double>(logits[begin + i]) - softmax.largest);
-    }
-  }
+  for_each_weight(softmax.largest, scratch, [&](int32_t, float logit, float weight) {
+    sum += weight * (static_cast<double>(logit) - softmax.largest);
+  });
   return exact_log(softmax.total) - sum / softmax.total;
 }
 
@@ -166,29 +151,18 @@ void cut_typical_p(double typical_p, Scratch& scratch) {
   if (!softmax.exists || !(softmax.total > 0)) return;
   const double surprise_of_largest = exact_log(softmax.total);
   const double h = entropy(scratch);
-  scratch.indices.clear();
-  append_at_least(scratch.candidates.logits(), static_cast<float>(kLowest), scratch.indices);
-  rank_candidates(softmax.largest, scratch, [&](float logit) {
+  const auto distance = [&](float logit) {
     return std::abs(surprise_of_largest - (static_cast<double>(logit) - softmax.largest) - h);
-  });
-  keep_shortest_prefix(typical_p * softmax.total, true, scratch);
+  };
+  keep_lowest_ranks(softmax.largest, typical_p * softmax.total, true, scratch, distance);
 }
 
 // The shortest beginning, in falling probability, whose sum reaches top_p (arXiv 1904.09751 §3.1).
-// Looks near the largest logit first, and further down only while that does not reach.
 void cut_top_p(double top_p, Scratch& scratch) {
   const Softmax softmax = softmax_of(scratch);
-  if (!softmax.exists) return;
-  const double enough = top_p * softmax.total;
-  for (const double gap : {3.0, 6.0, 12.0, -2 * kLowest}) {
-    const double threshold = std::max(softmax.largest - gap, kLowest);
-    scratch.indices.clear();
-    append_at_least(scratch.candidates.logits(), static_cast<float>(threshold), scratch.indices);
-    const double sum =
-        rank_candidates(softmax.largest, scratch, [](float logit) { return -logit; });
-    if (sum >= enough) break;
-  }
-  keep_shortest_prefix(enough, false, scratch);
+  if (!softmax.exists || !(softmax.total > 0)) return;
+  const auto distance = [&](float logit) { return static_cast<double>(softmax.largest) - logit; };
+  keep_lowest_ranks(softmax.largest, top_p * softmax.total, false, scratch, distance);
 }
 
 // p >= min_p * largest p, that is logit >= largest + ln min_p (arXiv 2407.01082).

@@ -66,7 +66,7 @@ float largest_of(const float* x, size_t count) {
 
 // e^x for x <= 0; 0 below -87 and for what is not a number. x = n ln2 + r, |r| <= ln2 / 2; e^r by
 // its Taylor series to r^6 (relative error below 2e-7), 2^n through the exponent bits.
-Float4 weight(Float4 x) {
+inline Float4 weight(Float4 x) {
   const Int4 in_range = x >= splat(-87.0f);
   x = select(in_range, x, splat(0.0f));
   const Float4 magic =
@@ -193,24 +193,36 @@ double sum_of_weights(std::span<const float> x, float largest) {
 
 void weights_of_block(std::span<const float> x, float largest, float* weights) {
   PAWL_CHECK(x.size() <= kBlock);
-  for (size_t i = 0; i < x.size(); i += 4) {
-    float four[4] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity};
-    const size_t count = std::min<size_t>(4, x.size() - i);
-    std::copy_n(x.data() + i, count, four);
-    const Float4 w = weight(load(four) - splat(largest));
-    for (size_t k = 0; k < count; ++k) weights[i + k] = w[k];
+  const Float4 top = splat(largest);
+  size_t i = 0;
+  for (; i + 4 <= x.size(); i += 4) {
+    const Float4 w = weight(load(x.data() + i) - top);
+    std::memcpy(weights + i, &w, sizeof w);
   }
+  if (i == x.size()) return;
+  float rest[4] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity};
+  std::copy(x.begin() + static_cast<ptrdiff_t>(i), x.end(), rest);
+  const Float4 w = weight(load(rest) - top);
+  std::memcpy(weights + i, &w, (x.size() - i) * sizeof(float));
 }
 
 double log_sum_exp(std::span<const float> x) {
   const Largest top = find_largest(x);
   if (top.index == x.size() || top.value == kInfinity) return top.value;
+  // What lies this far below the largest weighs so little that the error of a float weight does not
+  // show.
+  constexpr float kFar = 20;
   double total = 0;
-  size_t i = 0;
-  for (; i + 8 <= x.size(); i += 8) total += sum_of_eight(x.data() + i, top.value);
-  float rest[8];
-  std::fill(std::copy(x.begin() + i, x.end(), rest), rest + 8, -kInfinity);
-  total += sum_of_eight(rest, top.value);
+  for (size_t begin = 0; begin < x.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, x.size() - begin);
+    float block[kBlock];
+    std::fill(std::copy_n(x.data() + begin, count, block), block + kBlock, -kInfinity);
+    if (largest_of(block, kBlock) < top.value - kFar) {
+      total += block_weight(block, splat(top.value));
+    } else {
+      for (size_t i = 0; i < kBlock; i += 8) total += sum_of_eight(block + i, top.value);
+    }
+  }
   return top.value + exact_log(total);
 }
 

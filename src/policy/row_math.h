@@ -39,7 +39,7 @@ double sum_of_weights(std::span<const float> x, float largest);
 // Writes the weights e^(x - largest) of at most kBlock items, as sum_of_weights adds them up.
 void weights_of_block(std::span<const float> x, float largest, float* weights);
 
-// ln of the sum of e^x, in double. -inf when nothing is above -inf.
+// ln of the sum of e^x, in double, to 1e-9. -inf when nothing is above -inf.
 double log_sum_exp(std::span<const float> x);
 
 // Appends the index of every x >= threshold, in order. REQUIRES: threshold > -inf

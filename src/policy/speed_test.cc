@@ -71,7 +71,7 @@ TEST(SamplingSpeed, S013_NoTopKIsOneLinearPassAndNoSort) {
     }
     EXPECT_LT(best[0], 2.0);
     EXPECT_LT(best[2], 2.0);
-    EXPECT_LT(best[0], 1.5 * best[1] + 0.2);  // 0.2 ms of slack: a tenth of the limit
+    EXPECT_LT(best[0], 1.5 * best[1] + 0.1);  // 0.1 ms of slack for a machine at work
   }
 }
 

@@ -7,15 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <set>
 #include <string>
 
 #include "policy/explain.h"
-#include "policy/row_math.h"
 #include "policy/test_rows.h"
 
 namespace pawl::policy {

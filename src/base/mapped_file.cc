@@ -30,8 +30,8 @@ struct FileDescriptor {
   }
 };
 
-uintptr_t page_bytes() {
-  static const uintptr_t bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+size_t page_bytes() {
+  static const auto bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
 }
 
@@ -75,20 +75,22 @@ bool MappedFile::contains(std::span<const std::byte> part) const {
 
 void MappedFile::release(std::span<const std::byte> part) const {
   PAWL_CHECK(contains(part));
-  const uintptr_t page = page_bytes();
-  const auto at = reinterpret_cast<uintptr_t>(part.data());
-  const uintptr_t begin = (at + page - 1) / page * page;
-  const uintptr_t end = (at + part.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (part.empty()) return;
+  const size_t page = page_bytes();
+  const auto at = static_cast<size_t>(part.data() - data_);  // data_ begins at a page
+  const size_t begin = (at + page - 1) / page * page;
+  const size_t end = (at + part.size()) / page * page;
+  if (begin < end) {
+    ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+  }
 }
 
 void MappedFile::prefetch(std::span<const std::byte> part) const {
   PAWL_CHECK(contains(part));
   if (part.empty()) return;
-  const uintptr_t page = page_bytes();
-  const auto at = reinterpret_cast<uintptr_t>(part.data());
-  const uintptr_t begin = at / page * page;
-  ::madvise(reinterpret_cast<void*>(begin), at + part.size() - begin, MADV_WILLNEED);
+  const auto at = static_cast<size_t>(part.data() - data_);
+  const size_t begin = at / page_bytes() * page_bytes();
+  ::madvise(const_cast<std::byte*>(data_) + begin, at + part.size() - begin, MADV_WILLNEED);
 }
 
 }  // namespace pawl::base

@@ -169,6 +169,24 @@ Result<Part> read_other_part(const MappedFile& mapping, uint32_t number, const S
   return part;
 }
 
+// Opens parts `first` up to `end` and adds them.
+Result<void> add_other_parts(FileBuilder& builder, const std::string& stem, const Split& split,
+                             uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; ++i) {
+    const std::string path = stem + part_suffix(i, split.count);
+    auto mapping = MappedFile::open(path);
+    if (!mapping.ok() && mapping.error().code == ErrorCode::kNotFound) {
+      return Error{ErrorCode::kNotFound, part_name(i, split.count) + " is missing", path};
+    }
+    if (!mapping.ok()) return std::move(mapping).error();
+    auto part = read_other_part(*mapping, i, split);
+    if (!part.ok()) return with_path(std::move(part).error(), path);
+    builder.add(std::move(part).value(), mapping->bytes());
+    builder.keep(std::move(mapping).value());
+  }
+  return {};
+}
+
 Result<std::shared_ptr<const File>> open_split(const std::string& path, MappedFile opened,
                                                Part opened_part, const Split& split) {
   const std::string suffix = part_suffix(split.number, split.count);
@@ -180,23 +198,10 @@ Result<std::shared_ptr<const File>> open_split(const std::string& path, MappedFi
   }
   const std::string stem = path.substr(0, path.size() - suffix.size());
   FileBuilder builder;
-  for (uint32_t i = 0; i < split.count; ++i) {
-    if (i == split.number) {
-      builder.add(std::move(opened_part), opened.bytes());
-      builder.keep(std::move(opened));
-      continue;
-    }
-    const std::string other = stem + part_suffix(i, split.count);
-    auto mapping = MappedFile::open(other);
-    if (!mapping.ok() && mapping.error().code == ErrorCode::kNotFound) {
-      return Error{ErrorCode::kNotFound, part_name(i, split.count) + " is missing", other};
-    }
-    if (!mapping.ok()) return std::move(mapping).error();
-    auto part = read_other_part(*mapping, i, split);
-    if (!part.ok()) return with_path(std::move(part).error(), other);
-    builder.add(std::move(part).value(), mapping->bytes());
-    builder.keep(std::move(mapping).value());
-  }
+  PAWL_TRY_VOID(add_other_parts(builder, stem, split, 0, split.number));
+  builder.add(std::move(opened_part), opened.bytes());
+  builder.keep(std::move(opened));
+  PAWL_TRY_VOID(add_other_parts(builder, stem, split, split.number + 1, split.count));
   if (builder.tensors() != split.tensors) {
     return Error{ErrorCode::kBadFile,
                  "the parts hold " + std::to_string(builder.tensors()) +

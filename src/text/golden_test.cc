@@ -3,16 +3,13 @@
 // clone, and of the shared golden data and the real models where they are present.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "gguf/reader.h"
-#include "text/stream_decoder.h"
+#include "text/test_files.h"
 #include "text/tokenizer.h"
 
 namespace pawl::text {
@@ -20,28 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-fs::path clone_golden() {
-  return fs::path(PAWL_SOURCE_DIR) / "tests/golden";
-}
-
-fs::path shared_golden() {
-  const char* set = std::getenv("PAWL_SHARED");
-  return (set != nullptr ? fs::path(set) : fs::path(PAWL_SOURCE_DIR) / "../shared") / "golden";
-}
-
-fs::path model_file(const std::string& name) {
-  const char* home = std::getenv("HOME");
-  const char* set = std::getenv("PAWL_HOME");
-  const fs::path pawl =
-      set != nullptr ? fs::path(set) : fs::path(home == nullptr ? "" : home) / ".cache/pawl";
-  return pawl / "models" / (name + ".gguf");
-}
-
-json read_json(const fs::path& path) {
-  std::ifstream in(path);
-  return json::parse(in, nullptr, false);
-}
 
 std::string from_base64(const std::string& text) {
   static const std::string kDigits =
@@ -58,15 +33,6 @@ std::string from_base64(const std::string& text) {
     bytes.push_back(static_cast<char>(bits >> count & 0xFF));
   }
   return bytes;
-}
-
-std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& path) {
-  auto file = gguf::open(path.string());
-  EXPECT_TRUE(file.ok()) << (file.ok() ? "" : file.error().message);
-  if (!file.ok()) return nullptr;
-  auto tokenizer = Tokenizer::create(*file);
-  EXPECT_TRUE(tokenizer.ok()) << (tokenizer.ok() ? "" : tokenizer.error().message);
-  return tokenizer.ok() ? std::move(*tokenizer) : nullptr;
 }
 
 void check_encode(const Tokenizer& tokenizer, const json& golden) {

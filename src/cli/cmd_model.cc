@@ -56,15 +56,16 @@ Json to_json(const ListedModel& model) {
 void print_list(const std::vector<ListedModel>& models) {
   size_t width = 4;
   for (const auto& model : models) width = std::max(width, model.name.size());
-  fmt::print("{:{}}  {:>7}  {:8}  {:18}  {}\n", "NAME", width, "SIZE", "HERE", "LICENCE",
-             "WHAT IT IS");
+  fmt::print("{:{}}  {:>7}  {:7}  {:6}  {:18}  {}\n", "NAME", width, "SIZE", "HERE", "FORMAT",
+             "LICENCE", "WHAT IT IS");
   for (const auto& model : models) {
     const char* here = model.is_usable() ? "yes" : model.present_bytes ? "damaged" : "no";
     const int64_t bytes = model.catalog ? model.catalog->bytes : model.present_bytes.value_or(0);
-    fmt::print("{:{}}  {:>7}  {:8}  {:18}  {}\n", model.name, width, human_bytes(bytes), here,
-               model.catalog ? model.catalog->license : "-",
-               model.catalog ? model.catalog->description + "; " + model.catalog->quantization
-                             : "a file of yours, not in the catalogue");
+    const std::string mix = model.catalog ? model.catalog->quantization : "-";
+    fmt::print(
+        "{:{}}  {:>7}  {:7}  {:6}  {:18}  {}\n", model.name, width, human_bytes(bytes), here,
+        mix.substr(0, mix.find(' ')), model.catalog ? model.catalog->license : "-",
+        model.catalog ? model.catalog->description : "a file of yours, not in the catalogue");
   }
 }
 

@@ -35,12 +35,16 @@ struct CommonOptions {
 // Declares them, as the last group of the help.
 void add_common_options(CommandLine& line, CommonOptions& options);
 
+extern const CommandHelp kRunHelp;
+extern const CommandHelp kLogitsHelp;
 extern const CommandHelp kTokenizeHelp;
 extern const CommandHelp kDetokenizeHelp;
 extern const CommandHelp kModelListHelp;
 extern const CommandHelp kModelGetHelp;
 extern const CommandHelp kModelShowHelp;
 
+base::Result<ExitStatus> run_command(const Arguments& arguments);
+base::Result<ExitStatus> logits_command(const Arguments& arguments);
 base::Result<ExitStatus> tokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> detokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> model_list_command(const Arguments& arguments);

@@ -16,8 +16,10 @@ namespace pawl::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"Tokens", &kTokenizeHelp, tokenize_command},
-    {"Tokens", &kDetokenizeHelp, detokenize_command},
+    {"Generate", &kRunHelp, run_command},
+    {"Look inside", &kLogitsHelp, logits_command},
+    {"Look inside", &kTokenizeHelp, tokenize_command},
+    {"Look inside", &kDetokenizeHelp, detokenize_command},
     {"Models", &kModelListHelp, model_list_command},
     {"Models", &kModelGetHelp, model_get_command},
     {"Models", &kModelShowHelp, model_show_command},
@@ -31,7 +33,7 @@ void print_overview() {
     if (command.purpose != purpose) fmt::print("\n{}\n", purpose = command.purpose);
     fmt::print("  pawl {:12} {}\n", command.help->name, command.help->summary);
   }
-  fmt::print("\nEvery command explains itself: pawl tokenize --help\n");
+  fmt::print("\nEvery command explains itself: pawl run --help\n");
 }
 
 base::Error unknown_command(const std::string& word) {

@@ -187,9 +187,12 @@ std::string describe_as_text(const gguf::File& file, const std::string& path, bo
       "parameters    {}, {:.2f} bits each\n", grouped(parameters),
       parameters == 0 ? 0.0
                       : 8.0 * static_cast<double>(file.bytes()) / static_cast<double>(parameters));
-  text += "types        ";
+  text += "types         ";
+  std::string_view separator;
   for (const auto& [name, total] : totals_by_type(file)) {
-    text += fmt::format(" {} ({} tensors, {})", name, total.tensors, human_bytes(total.bytes));
+    text += fmt::format("{}{} {} in {} tensors", separator, human_bytes(total.bytes), name,
+                        total.tensors);
+    separator = ", ";
   }
   text += fmt::format("\n\nmetadata, {} keys\n", file.metadata().entries().size());
   size_t width = 0;

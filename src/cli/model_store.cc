@@ -105,7 +105,7 @@ Error ModelStore::unknown_name(const std::string& name) const {
   return {ErrorCode::kInvalidArgument,
           fmt::format("there is no model '{}'; known are {}, or give the path of a .gguf file",
                       name, known),
-          "--model"};
+          "see: pawl model list"};
 }
 
 Result<fs::path> ModelStore::resolve(const std::string& name_or_path,

@@ -60,6 +60,7 @@ inline void finish_scores(const AttentionTile& tile, int64_t block_begin, Range 
   const Vec count = load(kCount);
   for (int row = rows.begin; row < rows.end; ++row) {
     Vec most = broadcast(-kInfinity);
+    const bool whole = s->begin[row] == 0 && s->end[row] == kKvBlock;
     const int64_t position = tile.first_position + row / tile.group;
     for (int slot = 0; slot < kKvBlock; slot += kLanes) {
       Vec v = mul(load(s->p[row] + slot), broadcast(tile.scale));
@@ -69,9 +70,9 @@ inline void finish_scores(const AttentionTile& tile, int64_t block_begin, Range 
             add(broadcast(static_cast<float>(block_begin + slot - position)), count);
         v = add(v, mul(broadcast(tile.slopes[row % tile.group]), distance));
       }
-      v = keep_lanes(v, s->begin[row] - slot, s->end[row] - slot, -kInfinity);
+      if (!whole) v = keep_lanes(v, s->begin[row] - slot, s->end[row] - slot, -kInfinity);
       store(s->p[row] + slot, v);
-      most = slot == 0 ? v : max(most, v);
+      most = max(most, v);
     }
     s->new_m[row] = greater(s->m[row], reduce_max(most));
   }

@@ -4,7 +4,9 @@
 // that are read.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,53 +19,86 @@ namespace {
 struct Case {
   const char* model;
   int head_dim, group;
-  int tokens;
-  int64_t depth;  // positions before the tile
+  int tokens = 1;
+  int64_t depth = 0;  // positions before the tile
+  bool cold = false;  // a cache that was not read for long, as when weights stream by in between
+};
+
+// Copies of the K and V blocks of one KV head, enough of them that a cold one is in no cache of the
+// CPU.
+class Caches {
+ public:
+  Caches(const VectorEntries& entries, const Case& c)
+      : blocks_((c.depth + c.tokens + kKvBlock - 1) / kKvBlock),
+        block_bytes_(int64_t{2} * c.head_dim * kKvBlock) {
+    const int64_t copies = c.cold ? (int64_t{128} << 20) / bytes() + 1 : 1;
+    memory_ =
+        static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(copies * bytes())));
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    std::vector<float> key(static_cast<size_t>(c.head_dim));
+    for (int64_t position = 0; position < blocks_ * kKvBlock; ++position) {
+      for (float& x : key) x = normal(random);
+      std::byte* block = memory_ + position / kKvBlock * 2 * block_bytes_;
+      entries.store_kv(KvType::kF16, key.data(), c.head_dim, key.data(), c.head_dim,
+                       static_cast<int>(position % kKvBlock), block, block + block_bytes_);
+    }
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      std::byte* begin = memory_ + copy * bytes();
+      if (copy > 0) std::memcpy(begin, memory_, static_cast<size_t>(bytes()));
+      std::vector<const std::byte*> k, v;
+      for (int64_t b = 0; b < blocks_; ++b) {
+        k.push_back(begin + 2 * b * block_bytes_);
+        v.push_back(begin + (2 * b + 1) * block_bytes_);
+      }
+      k_.push_back(k);
+      v_.push_back(v);
+    }
+  }
+  ~Caches() { std::free(memory_); }
+  Caches(const Caches&) = delete;
+  Caches& operator=(const Caches&) = delete;
+
+  int64_t bytes() const { return 2 * blocks_ * block_bytes_; }  // of one copy
+  // The blocks of the copies in turn.
+  void next(AttentionTile* tile) {
+    turn_ = (turn_ + 1) % k_.size();
+    tile->k = k_[turn_].data();
+    tile->v = v_[turn_].data();
+  }
+
+ private:
+  int64_t blocks_, block_bytes_;
+  std::byte* memory_;
+  std::vector<std::vector<const std::byte*>> k_, v_;
+  size_t turn_ = 0;
 };
 
 void run(benchmark::State& state, const VectorEntries& entries, const Case& c) {
-  const int64_t blocks = (c.depth + c.tokens + kKvBlock - 1) / kKvBlock;
-  const int64_t block_bytes = int64_t{2} * c.head_dim * kKvBlock;
-  const auto bytes = static_cast<size_t>(2 * blocks * block_bytes);
-  auto* cache = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
-  std::vector<const std::byte*> k, v;
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  std::vector<float> key(static_cast<size_t>(c.head_dim)), value(key.size());
-  for (int64_t b = 0; b < blocks; ++b) {
-    std::byte* block = cache + 2 * b * block_bytes;
-    for (int slot = 0; slot < kKvBlock; ++slot) {
-      for (float& x : key) x = normal(random);
-      for (float& x : value) x = normal(random);
-      entries.store_kv(KvType::kF16, key.data(), c.head_dim, value.data(), c.head_dim, slot, block,
-                       block + block_bytes);
-    }
-    k.push_back(block);
-    v.push_back(block + block_bytes);
-  }
+  Caches caches(entries, c);
   const int rows = c.tokens * c.group;
-  std::vector<float> q(static_cast<size_t>(rows * c.head_dim)), out(q.size()), acc(q.size());
-  for (float& x : q) x = normal(random);
+  std::vector<float> q(static_cast<size_t>(rows * c.head_dim), 0.3f), out(q.size()), acc(q.size());
   std::vector<float> m(static_cast<size_t>(rows)), l(m.size());
   void* scratch =
       std::aligned_alloc(64, static_cast<size_t>(attention_scratch_bytes(c.head_dim, c.head_dim)));
-  const AttentionTile tile = {.type = KvType::kF16,
-                              .k = k.data(),
-                              .v = v.data(),
-                              .head_dim = c.head_dim,
-                              .value_dim = c.head_dim,
-                              .q = q.data(),
-                              .q_token_stride = c.group * c.head_dim,
-                              .tokens = c.tokens,
-                              .group = c.group,
-                              .first_position = c.depth,
-                              .window = 0,
-                              .scale = 0.1f,
-                              .cap = 0,
-                              .slopes = nullptr};
+  AttentionTile tile = {.type = KvType::kF16,
+                        .k = nullptr,
+                        .v = nullptr,
+                        .head_dim = c.head_dim,
+                        .value_dim = c.head_dim,
+                        .q = q.data(),
+                        .q_token_stride = c.group * c.head_dim,
+                        .tokens = c.tokens,
+                        .group = c.group,
+                        .first_position = c.depth,
+                        .window = 0,
+                        .scale = 0.1f,
+                        .cap = 0,
+                        .slopes = nullptr};
   const int64_t spans = (c.depth + c.tokens - 1) / kKvSpan + 1;
   const AttentionState running = {m.data(), l.data(), acc.data()};
   for (auto _ : state) {
+    caches.next(&tile);
     m.assign(m.size(), -__builtin_inff());
     entries.attention_spans(tile, 0, spans, running, scratch);
     entries.attention_finish(running, c.tokens, c.group, c.head_dim, nullptr, out.data(),
@@ -73,29 +108,31 @@ void run(benchmark::State& state, const VectorEntries& entries, const Case& c) {
   const double pairs = static_cast<double>(c.group) * c.tokens *
                        (static_cast<double>(c.depth) + (c.tokens + 1) / 2.0);
   const double runs = static_cast<double>(state.iterations());
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(4e-9 * pairs * c.head_dim * runs, benchmark::Counter::kIsRate);
+  using benchmark::Counter;
+  state.counters["GFLOP/s"] = Counter(4e-9 * pairs * c.head_dim * runs, Counter::kIsRate);
   state.counters["GB/s"] =
-      benchmark::Counter(1e-9 * static_cast<double>(bytes) * runs, benchmark::Counter::kIsRate);
+      Counter(1e-9 * static_cast<double>(caches.bytes()) * runs, Counter::kIsRate);
   std::free(scratch);
-  std::free(cache);
 }
 
 void add_benchmarks() {
+  const Case models[] = {{.model = "gemma3-270m", .head_dim = 256, .group = 4},
+                         {.model = "qwen2.5-0.5b", .head_dim = 64, .group = 7}};
   for (const VectorVariant& variant : vector_variants()) {
     for (int tokens : {1, 16}) {
       for (int64_t depth : {128, 512, 2048}) {
-        for (const Case& c : {Case{"gemma3-270m", 256, 4, tokens, depth},
-                              Case{"qwen2.5-0.5b", 64, 7, tokens, depth}}) {
-          Case fitting = c;
-          if (c.tokens * c.group > kAttentionRows) fitting.tokens = kAttentionRows / c.group;
-          const std::string name = std::string(c.model) + "/" + variant.name +
-                                   "/tokens:" + std::to_string(fitting.tokens) +
-                                   "/depth:" + std::to_string(depth);
-          const VectorEntries* entries = variant.entries;
-          benchmark::RegisterBenchmark(name.c_str(), [entries, fitting](benchmark::State& state) {
-            run(state, *entries, fitting);
-          });
+        for (bool cold : {false, true}) {
+          for (Case c : models) {
+            c.tokens = std::min(tokens, kAttentionRows / c.group);
+            c.depth = depth;
+            c.cold = cold;
+            const std::string name = std::string(c.model) + "/" + variant.name +
+                                     "/tokens:" + std::to_string(c.tokens) +
+                                     "/depth:" + std::to_string(depth) + (cold ? "/cold" : "/warm");
+            const VectorEntries* entries = variant.entries;
+            benchmark::RegisterBenchmark(
+                name.c_str(), [entries, c](benchmark::State& state) { run(state, *entries, c); });
+          }
         }
       }
     }

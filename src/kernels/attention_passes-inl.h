@@ -65,10 +65,12 @@ inline void score_some(int rows, const T* k, const float* const* q, int head_dim
 // ---- values
 
 // acc[row][c] = fma(p[row][j], v[j][c], acc[row][c]) for j ascending in `slots`; `Rows` rows,
-// `Vecs` vectors of columns, or with tail > 0 one vector of `tail` columns.
+// `Vecs` vectors of columns, or with Tail one vector of `tail` columns. The `ahead` columns after
+// them are asked for: a block is read in strips of columns, an order the hardware does not foresee.
 template <int Rows, int Vecs, bool Tail, typename T>
 inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], Range slots, int tail,
-                       float* acc) {
+                       int ahead, float* acc) {
+  constexpr int kLineColumns = 64 / static_cast<int>(sizeof(T));
   Vec sum[Rows][Vecs];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
@@ -79,6 +81,9 @@ inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], Ra
     }
   }
   for (int j = slots.begin; j < slots.end; ++j) {
+    for (int c = 0; c < ahead; c += kLineColumns) {
+      __builtin_prefetch(v + j * value_dim + Vecs * kLanes + c);
+    }
     Vec value[Vecs];
 #pragma GCC unroll 16
     for (int c = 0; c < Vecs; ++c) {
@@ -112,16 +117,19 @@ template <int Rows, typename T>
 inline void value_some(int rows, const T* v, int value_dim, const float (*p)[kKvBlock], Range slots,
                        float* acc) {
   if (rows == Rows) {
-    constexpr int kVecs = kPassRows * kPassVecs / Rows < 4 ? kPassRows * kPassVecs / Rows : 4;
+    constexpr int kMost = kPassRows * kPassVecs / Rows;
+    constexpr int kVecs = kMost >= 4 ? 4 : kMost >= 2 ? 2 : 1;
     int c = 0;
     for (; c + kVecs * kLanes <= value_dim; c += kVecs * kLanes) {
-      value_pass<Rows, kVecs, false>(v + c, value_dim, p, slots, 0, acc + c);
+      const int ahead = c == 0 ? value_dim - kVecs * kLanes : 0;
+      value_pass<Rows, kVecs, false>(v + c, value_dim, p, slots, 0, ahead, acc + c);
     }
     for (; c + kLanes <= value_dim; c += kLanes) {
-      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, acc + c);
+      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, 0, acc + c);
     }
-    if (c < value_dim)
-      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, acc + c);
+    if (c < value_dim) {
+      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, 0, acc + c);
+    }
     return;
   }
   if constexpr (Rows > 1) value_some<Rows - 1>(rows, v, value_dim, p, slots, acc);

@@ -13,7 +13,7 @@ namespace {
 using Half = uint16_t;
 
 constexpr int kLanes = 16;
-constexpr int kPassRows = 4;
+constexpr int kPassRows = 6;
 constexpr int kPassVecs = 1;
 
 struct Vec {

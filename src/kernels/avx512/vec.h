@@ -19,7 +19,7 @@ namespace {
 using Half = uint16_t;
 
 constexpr int kLanes = 16;
-constexpr int kPassRows = 8;
+constexpr int kPassRows = 12;
 constexpr int kPassVecs = 2;
 
 struct Vec {

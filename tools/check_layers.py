@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-TEST_FILES = ["*_test.cc", "*_bench.cc", "*_for_test.h", "tests/*"]
+TEST_FILES = ["*_test.cc", "*_bench.cc", "*_for_test.h", "*/test_*", "tests/*"]
 # header pattern → files that may include it, as patterns under the repository. First match counts.
 RULES = [
     ("nlohmann/*", ["src/base/json.cc", *TEST_FILES]),
@@ -41,7 +41,7 @@ RULES = [
     ("sys/*", ["*"]), ("linux/*", ["*"]), ("netinet/*", ["*"]), ("arpa/*", ["*"]),
 ]
 SYSTEM = {"dirent.h", "fcntl.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h",
-          "stdint.h", "stddef.h", "termios.h", "unistd.h"}
+          "stdint.h", "stddef.h", "time.h", "termios.h", "unistd.h"}
 
 # Files with their own compiler flags must not pull in inline functions, which the linker might keep for
 # the whole program.

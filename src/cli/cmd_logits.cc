@@ -14,6 +14,7 @@
 #include "cli/npy_file.h"
 #include "cli/policy_flags.h"
 #include "cli/terminal.h"
+#include "model/model.h"
 #include "policy/explain.h"
 #include "probe/rows.h"
 

@@ -13,6 +13,7 @@
 #include "cli/policy_flags.h"
 #include "cli/terminal.h"
 #include "engine/engine.h"
+#include "model/model.h"
 
 namespace pawl::cli {
 

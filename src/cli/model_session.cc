@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/model_store.h"
 #include "cli/prompt_input.h"
+#include "model/forward.h"
 
 namespace pawl::cli {
 

@@ -50,6 +50,16 @@ Error damaged(const ListedModel& model) {
           model.path.string()};
 }
 
+// A broken transfer can go on where it ended: whoever reads the error should know.
+Error with_hint(Error error, int64_t kept_bytes) {
+  const bool is_broken = error.code == ErrorCode::kNetwork || error.code == ErrorCode::kCancelled;
+  if (is_broken && kept_bytes > 0) {
+    error.message +=
+        fmt::format("; {} are kept, the same command continues", human_bytes(kept_bytes));
+  }
+  return error;
+}
+
 // True when `stop` was asked for before the time had passed.
 bool wait_or_stop(const std::stop_token& stop, std::chrono::milliseconds time) {
   std::mutex mutex;
@@ -231,7 +241,8 @@ Result<void> ModelStore::transfer(const Job& job, const FetchOptions& options) c
     PAWL_TRY(ModelSink sink,
              ModelSink::open(job.target, part, base::PendingFile::Unfinished::kKeep));
     progress.set_start(sink.size());
-    PAWL_TRY_VOID(fetch_url(job.url, sink, update, options.stop));
+    auto fetched = fetch_url(job.url, sink, update, options.stop);
+    if (!fetched.ok()) return with_hint(std::move(fetched).error(), sink.size());
     PAWL_TRY_VOID(sink.finish());
     progress.finish();
     return {};

@@ -76,8 +76,21 @@ void BpeTokenizer::encode_word(std::string_view word, MergeList& list,
       return;
     }
   }
-  list.restart(word.size());
-  for (char c : word) list.add(1, byte_ids_[static_cast<uint8_t>(c)]);
+  for (size_t begin = 0; begin < word.size();) {
+    size_t end = begin + 1;
+    while (end < word.size() &&
+           merges_.can_join(static_cast<uint8_t>(word[end - 1]), static_cast<uint8_t>(word[end]))) {
+      ++end;
+    }
+    merge_stretch(word.substr(begin, end - begin), list, ids);
+    begin = end;
+  }
+}
+
+void BpeTokenizer::merge_stretch(std::string_view stretch, MergeList& list,
+                                 std::vector<TokenId>& ids) const {
+  list.restart(stretch.size());
+  for (char c : stretch) list.add(1, byte_ids_[static_cast<uint8_t>(c)]);
   using Symbol = MergeList::Symbol;
   list.merge_all([this](const Symbol& left, const Symbol& right) {
     return merges_.find(left.token, right.token);

@@ -34,6 +34,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer(Vocab vocab, MergeTable merges, Pretokenizer pretokenizer, const ByteIds& byte_ids);
 
   TokenId find_whole(std::string_view word) const;
+  void merge_stretch(std::string_view stretch, MergeList& list, std::vector<TokenId>& ids) const;
   void encode_word(std::string_view word, MergeList& list, std::vector<TokenId>& ids) const;
 
   MergeTable merges_;

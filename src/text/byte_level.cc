@@ -66,4 +66,17 @@ void append_bytes_of(std::string_view stand_ins, std::string& out) {
   }
 }
 
+int first_byte_of(std::string_view stand_ins) {
+  const size_t bytes = base::utf8_character_bytes(stand_ins);
+  return bytes == 0 ? -1 : byte_of(stand_ins, bytes);
+}
+
+int last_byte_of(std::string_view stand_ins) {
+  for (size_t bytes = 1; bytes <= stand_ins.size() && bytes <= 2; ++bytes) {
+    const std::string_view last = stand_ins.substr(stand_ins.size() - bytes);
+    if (base::utf8_character_bytes(last) == bytes) return byte_of(last, bytes);
+  }
+  return -1;
+}
+
 }  // namespace pawl::text

@@ -18,4 +18,8 @@ std::string_view stand_in(uint8_t byte);
 // is.
 void append_bytes_of(std::string_view stand_ins, std::string& out);
 
+// The byte that the first or last character of `stand_ins` stands for, or -1.
+int first_byte_of(std::string_view stand_ins);
+int last_byte_of(std::string_view stand_ins);
+
 }  // namespace pawl::text

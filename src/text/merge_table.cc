@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
+
+#include "text/byte_level.h"
 
 namespace pawl::text {
 namespace {
@@ -62,6 +65,10 @@ base::Result<MergeTable> MergeTable::create(const gguf::StringArray& merges, con
                        : right == kNoToken ? "has a right side that is not in the vocabulary"
                                            : "gives a text that is not in the vocabulary");
     }
+    const int last = last_byte_of(left_text);
+    const int first = first_byte_of(right_text);
+    // A text that is no stand-in never comes up in a word, which begins as bytes.
+    if (last >= 0 && first >= 0) table.joints_.set(static_cast<size_t>(last << 8 | first));
     PAWL_TRY_VOID(table.insert(left, right, {static_cast<uint32_t>(entry), both}));
     ++entry;
   }

@@ -5,6 +5,8 @@
 // Threads: immutable after create; any number of readers.
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +26,12 @@ class MergeTable {
 
   PairMerge find(TokenId left, TokenId right) const;
 
+  // Whether any merge joins a text that ends with the one byte to a text that begins with the
+  // other. Where two neighbours may not, a word falls into parts that never meet.
+  bool can_join(uint8_t left, uint8_t right) const {
+    return joints_.test(size_t{left} << 8 | right);
+  }
+
  private:
   struct Slot {
     TokenId left = kNoToken;  // kNoToken: free
@@ -34,6 +42,7 @@ class MergeTable {
   static size_t hash(TokenId left, TokenId right);
   base::Result<void> insert(TokenId left, TokenId right, PairMerge merge);
 
+  std::bitset<256 * 256> joints_;
   std::vector<Slot> slots_;  // a power of two, at most 2/3 full
 };
 

@@ -78,7 +78,9 @@ TEST(Pretokenizer, S001_TimeIsLinearForEveryRow) {
                                           "'",  "/",  "\xCC\x81", "\xE5\xAD\x97", " \t", "\r\n",
                                           "a ", "Aa", " \n",      "\xC2\xBD"};
   for (const std::string& name : every_name()) {
-    const Pretokenizer made = Pretokenizer::create(*find_pretokenizer(name)).value();
+    auto created = Pretokenizer::create(*find_pretokenizer(name));
+    ASSERT_TRUE(created.ok()) << name;
+    const Pretokenizer made = std::move(*created);
     for (const std::string& unit : units) {
       double seconds[2] = {1e9, 1e9};
       const int counts[2] = {20000, 200000};

@@ -44,23 +44,6 @@ Error bad_file(std::string message, std::string key) {
   return Error{ErrorCode::kBadFile, std::move(message), std::move(key)};
 }
 
-base::Result<void> check_lengths(const VocabSource& source) {
-  const size_t entries = source.texts.size();
-  const std::string of = ", the vocabulary has " + std::to_string(entries) + " entries";
-  if (entries == 0) return bad_file("the vocabulary has no entries", "tokenizer.ggml.tokens");
-  if (!source.scores.empty() && source.scores.size() != entries) {
-    return bad_file(
-        "tokenizer.ggml.scores: " + std::to_string(source.scores.size()) + " scores" + of,
-        "tokenizer.ggml.scores");
-  }
-  if (!source.types.empty() && source.types.size() != entries) {
-    return bad_file(
-        "tokenizer.ggml.token_type: " + std::to_string(source.types.size()) + " types" + of,
-        "tokenizer.ggml.token_type");
-  }
-  return {};
-}
-
 base::Result<void> check_special(const VocabSource& source) {
   const SpecialIds& special = source.special;
   const std::pair<const char*, TokenId> roles[] = {
@@ -92,7 +75,10 @@ base::Result<void> check_special(const VocabSource& source) {
 }  // namespace
 
 base::Result<Vocab> Vocab::create(VocabSource source) {
-  PAWL_TRY_VOID(check_lengths(source));
+  if (source.texts.empty()) {
+    return bad_file("tokenizer.ggml.tokens: the vocabulary has no entries",
+                    "tokenizer.ggml.tokens");
+  }
   PAWL_TRY_VOID(check_special(source));
   Vocab vocab;
   vocab.source_ = std::move(source);

@@ -60,8 +60,8 @@ class Vocab {
   Vocab(Vocab&&) = default;
   Vocab& operator=(Vocab&&) = default;
 
-  // Errors: no entries, arrays of different lengths, a special id out of range, two entries with
-  // the same text, BOS or EOS to be added and not named.
+  // REQUIRES: the arrays have one length. Errors: no entries, a special id out of range, two
+  // entries with the same text, BOS or EOS to be added and not named.
   static base::Result<Vocab> create(VocabSource source);
 
   size_t size() const { return source_.texts.size(); }

@@ -18,6 +18,14 @@ std::string key_of(std::string_view name) {
   return std::string(kPrefix) + std::string(name);
 }
 
+base::Result<void> check_length(const std::string& key, size_t length, size_t entries) {
+  if (length == entries) return {};
+  return Error{ErrorCode::kBadFile,
+               key + ": array of " + std::to_string(length) + ", the vocabulary has " +
+                   std::to_string(entries) + " entries",
+               key};
+}
+
 base::Result<std::vector<std::string_view>> read_texts(const gguf::Metadata& metadata) {
   PAWL_TRY(const gguf::StringArray array, metadata.get_string_array(key_of("tokens")));
   std::vector<std::string_view> texts;
@@ -26,12 +34,14 @@ base::Result<std::vector<std::string_view>> read_texts(const gguf::Metadata& met
   return texts;
 }
 
-base::Result<std::vector<float>> read_scores(const gguf::Metadata& metadata, bool needed) {
+base::Result<std::vector<float>> read_scores(const gguf::Metadata& metadata, size_t entries,
+                                             bool needed) {
   const std::string key = key_of("scores");
   std::vector<float> scores;
   if (!needed && metadata.find(key) == nullptr) return scores;
   PAWL_TRY(const gguf::NumberArray<float> array, metadata.get_f32_array(key));
-  scores.resize(array.size());
+  PAWL_TRY_VOID(check_length(key, array.size(), entries));
+  scores.resize(entries);
   for (size_t i = 0; i < scores.size(); ++i) {
     scores[i] = array[i];
     if (std::isnan(scores[i])) {
@@ -42,12 +52,13 @@ base::Result<std::vector<float>> read_scores(const gguf::Metadata& metadata, boo
   return scores;
 }
 
-base::Result<std::vector<TokenType>> read_types(const gguf::Metadata& metadata) {
+base::Result<std::vector<TokenType>> read_types(const gguf::Metadata& metadata, size_t entries) {
   const std::string key = key_of("token_type");
   std::vector<TokenType> types;
   if (metadata.find(key) == nullptr) return types;
   PAWL_TRY(const gguf::NumberArray<int32_t> array, metadata.get_i32_array(key));
-  types.resize(array.size());
+  PAWL_TRY_VOID(check_length(key, array.size(), entries));
+  types.resize(entries);
   for (size_t i = 0; i < types.size(); ++i) {
     const int32_t type = array[i];
     if (type < 0 || type > static_cast<int32_t>(TokenType::kByte)) {
@@ -106,8 +117,8 @@ base::Result<VocabSource> read_vocab(const gguf::Metadata& metadata,
                                      const VocabDefaults& defaults) {
   VocabSource source;
   PAWL_TRY(source.texts, read_texts(metadata));
-  PAWL_TRY(source.scores, read_scores(metadata, defaults.needs_scores));
-  PAWL_TRY(source.types, read_types(metadata));
+  PAWL_TRY(source.scores, read_scores(metadata, source.texts.size(), defaults.needs_scores));
+  PAWL_TRY(source.types, read_types(metadata, source.texts.size()));
   PAWL_TRY_VOID(read_special(metadata, defaults, source));
   const bool default_bos = defaults.add_bos && source.special.bos != kNoToken;
   PAWL_TRY(source.add_bos, metadata.get_bool_or(key_of("add_bos_token"), default_bos));

@@ -13,10 +13,6 @@
 namespace pawl::kernels {
 namespace {
 
-float read_half(const uint8_t* bytes) {
-  return half_to_float(read_u16(bytes));
-}
-
 // d | codes[16]: byte i holds weight i in the low nibble, weight i + 16 in the high one. Weight = d
 // * (code - 8).
 void q4_0(const uint8_t* group, float* out) {

@@ -10,10 +10,6 @@
 namespace pawl::kernels {
 namespace {
 
-float read_half(const uint8_t* bytes) {
-  return half_to_float(read_u16(bytes));
-}
-
 // Signs of eight weights stored in seven bits: the eighth makes the number of minus signs even.
 unsigned even_signs(uint32_t seven) {
   return seven | (static_cast<unsigned>(std::popcount(seven)) & 1) << 7;

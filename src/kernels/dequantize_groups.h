@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/dequantize.h"
 #include "kernels/formats.h"
 
 namespace pawl::kernels {
@@ -22,6 +23,10 @@ inline uint16_t read_u16(const uint8_t* bytes) {
 
 inline uint32_t read_u32(const uint8_t* bytes) {
   return read_u16(bytes) | static_cast<uint32_t>(read_u16(bytes + 2)) << 16;
+}
+
+inline float read_half(const uint8_t* bytes) {
+  return half_to_float(read_u16(bytes));
 }
 
 }  // namespace pawl::kernels

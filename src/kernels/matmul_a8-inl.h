@@ -18,9 +18,8 @@
 namespace pawl::kernels {
 namespace {
 
-// Planes are asked for this far ahead of their use, so that a stream from memory never waits.
-// Behind the planes of a block stand the scales of the next, which are fetched by the same rule.
-constexpr int64_t kPrefetchBytes = 4096;
+// Planes are asked for about this far ahead of their use, so that a stream from memory never waits.
+constexpr int kPrefetchBytes = 4096;
 
 template <class V>
 struct GroupWeights {
@@ -82,13 +81,13 @@ PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) 
   }
 }
 
-// `lane`: the first row of this vector in its block.
+// Group k of a span. `lane`: the first row of this vector in its block.
 template <class V, int I>
-PAWL_INLINE inline void read_scales(const std::byte* scales, int64_t g, int lane,
+PAWL_INLINE inline void read_scales(const std::byte* span, int64_t k, int lane,
                                     GroupWeights<V>& w) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
-  const std::byte* head = scales + kFormat.scale_head(g) + 2 * lane;
-  const std::byte* entry = scales + kFormat.scale_entry(g) + (kFormat.by_256() ? 1 : 2) * lane;
+  const std::byte* head = span + 2 * lane;
+  const std::byte* entry = span + kFormat.entry(k) + (kFormat.by_256() ? 1 : 2) * lane;
   if constexpr (kFormat.scales == Scales::kHalf || kFormat.scales == Scales::kHalfMin) {
     w.scale[0] = V::halves(entry);
     if constexpr (kFormat.has_min()) w.minimum[0] = V::halves(entry + 32);
@@ -156,8 +155,7 @@ PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const 
 
 // kLanes rows of a block times kTokens tokens.
 struct LanesArguments {
-  const std::byte* scales;
-  const std::byte* planes;
+  const std::byte* block;
   int64_t groups;
   int lane;  // of the block's 16
   int rows;  // of the lanes, that are written
@@ -172,13 +170,21 @@ void lanes_times_tokens(const LanesArguments& a) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   typename V::Floats acc[kTokens];
   unrolled<kTokens>([&](auto t) PAWL_INLINE { acc[t] = V::zero(); });
-  const std::byte* planes = a.planes + 4 * a.lane;
-  for (int64_t g = 0; g < a.groups; ++g, planes += kFormat.plane_bytes()) {
+  constexpr int kSpanGroups = kFormat.span_groups();
+  constexpr int kAheadLines =
+      (kFormat.span_bytes() / kSpanGroups + 63) / 64;  // a group's share of a span
+  // Codes of 8 bits come faster than the first cache takes misses; they are brought to the second.
+  constexpr int kLocality = kFormat.bits() == 8 ? 2 : 3;
+  const std::byte* span = a.block;
+  for (int64_t g = 0; g < a.groups; ++g) {
+    const int64_t k = g % kSpanGroups;
+    if (k == 0 && g != 0) span += kFormat.span_bytes();
+    const std::byte* ahead = span + kPrefetchBytes + 64 * kAheadLines * k;
+    unrolled<kAheadLines>([&](auto i)
+                              PAWL_INLINE { __builtin_prefetch(ahead + 64 * i, 0, kLocality); });
     GroupWeights<V> w;
-    unrolled<kFormat.bits()>(
-        [&](auto i) PAWL_INLINE { __builtin_prefetch(planes + kPrefetchBytes + 64 * i); });
-    read_codes<V, I>(planes, w);
-    read_scales<V, I>(a.scales, g, a.lane, w);
+    read_codes<V, I>(span + kFormat.planes(k) + 4 * a.lane, w);
+    read_scales<V, I>(span, k, a.lane, w);
     TokenGroup x = {a.x.q + 32 * g, a.x.scale + 4 * g, a.x.sums + 4 * g};
     unrolled<kTokens>([&](auto t) PAWL_INLINE {
       acc[t] = add_group<V, I>(w, x, acc[t]);
@@ -205,15 +211,13 @@ template <class V, int I>
 void matmul_planes(const MatmulTile& tile) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   const int64_t block_bytes = packed_block_bytes(kFormat.format, tile.cols);
-  const int64_t scale_bytes = packed_scale_bytes(kFormat.format, tile.cols);
   const TokenGroup x = {tile.x, tile.x + a8_scale_offset(tile.cols),
                         tile.x + a8_sum_offset(tile.cols)};
   for (int64_t row = 0; row < tile.rows; row += V::kLanes) {
     const std::byte* block = tile.w + row / kRowsPerBlock * block_bytes;
     const int64_t rows_left = tile.rows - row;
     LanesArguments a = {
-        .scales = block,
-        .planes = block + scale_bytes,
+        .block = block,
         .groups = tile.cols / 32,
         .lane = static_cast<int>(row % kRowsPerBlock),
         .rows = static_cast<int>(rows_left < V::kLanes ? rows_left : V::kLanes),

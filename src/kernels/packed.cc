@@ -188,8 +188,7 @@ void put_scales(const uint8_t* g, int p, int row, uint8_t* head, uint8_t* entry)
 template <int I>  // of kPlaneFormats
 void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::byte* out) {
   constexpr PlaneFormat P = kPlaneFormats[I];
-  uint8_t* const scales = reinterpret_cast<uint8_t*>(out);
-  uint8_t* const planes = scales + packed_scale_bytes(P.format, cols);
+  uint8_t* const block = reinterpret_cast<uint8_t*>(out);
   const int group_bytes = format_info(P.format)->group_bytes;
   constexpr int kParts = P.by_256() ? 8 : 1;
   for (int64_t g = 0; g < cols / 32; g += kParts) {
@@ -200,8 +199,8 @@ void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::
       for (int p = 0; p < kParts; ++p) {
         uint32_t codes[8];
         file_codes<P.format>(file, p, codes);
-        put_codes<I>(codes, planes + (g + p) * P.plane_bytes() + 4 * row);
-        put_scales<P.format>(file, p, row, scales + P.scale_head(g), scales + P.scale_entry(g + p));
+        put_codes<I>(codes, block + P.planes(g + p) + 4 * row);
+        put_scales<P.format>(file, p, row, block + P.head(g), block + P.entry(g + p));
       }
     }
   }
@@ -251,10 +250,9 @@ float half_at(const uint8_t* halves, int row) {
   return half_to_float(bits);
 }
 
-void read_scales(const PlaneFormat& format, const uint8_t* scales, int64_t group,
-                 PackedGroup* out) {
-  const uint8_t* head = scales + format.scale_head(group);
-  const uint8_t* entry = scales + format.scale_entry(group);
+void read_scales(const PlaneFormat& format, const uint8_t* block, int64_t group, PackedGroup* out) {
+  const uint8_t* head = block + format.head(group);
+  const uint8_t* entry = block + format.entry(group);
   for (int row = 0; row < kRowsPerBlock; ++row) {
     for (int h = 0; h < 2; ++h) {
       float scale = 0, minimum = 0;
@@ -326,27 +324,18 @@ bool has_planes(Format format) {
   return find_plane_format(format) != nullptr;
 }
 
-int64_t packed_scale_bytes(Format format, int64_t cols) {
-  const PlaneFormat* planes = find_plane_format(format);
-  return planes == nullptr ? 0
-                           : round_up_64(planes->by_256() ? planes->scale_head(cols / 32)
-                                                          : planes->scale_entry(cols / 32));
-}
-
 int64_t packed_block_bytes(Format format, int64_t cols) {
   if (const PlaneFormat* planes = find_plane_format(format)) {
-    return packed_scale_bytes(format, cols) + cols / 32 * planes->plane_bytes();
+    return round_up_64(cols == 0 ? 0 : planes->planes(cols / 32 - 1) + planes->plane_bytes());
   }
   return round_up_64(kRowsPerBlock * raw_row_bytes(format, cols));
 }
 
 void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
                 std::byte* out) {
-  bool is_padded = false;
-  for (int row = 0; row < kRowsPerBlock; ++row) is_padded = is_padded || rows[row] == nullptr;
   const int64_t bytes = packed_block_bytes(format, cols);
   if (has_planes(format)) {
-    std::memset(out, 0, static_cast<size_t>(is_padded ? bytes : packed_scale_bytes(format, cols)));
+    std::memset(out, 0, static_cast<size_t>(bytes));
     pack_planes_of(format, std::make_integer_sequence<int, kPlaneFormatCount>())(rows, cols, out);
   } else if (const int float_size = float_bytes(format)) {
     std::memset(out, 0, static_cast<size_t>(bytes));
@@ -361,12 +350,11 @@ void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64
   }
 }
 
-void read_group(Format format, const std::byte* block, int64_t cols, int64_t group,
-                PackedGroup* out) {
+void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out) {
   const PlaneFormat* planes = find_plane_format(format);
   PAWL_CHECK(planes != nullptr);
   const auto* bytes = reinterpret_cast<const uint8_t*>(block);
-  const uint8_t* codes = bytes + packed_scale_bytes(format, cols) + group * planes->plane_bytes();
+  const uint8_t* codes = bytes + planes->planes(group);
   for (int c = 0; c < 32; ++c) {
     for (int row = 0; row < kRowsPerBlock; ++row) {
       const int code = plane_code(*planes, codes, row, c);
@@ -381,7 +369,7 @@ void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, f
   if (const PlaneFormat* planes = find_plane_format(format)) {
     PackedGroup group;
     for (int64_t g = 0; g < cols / 32; ++g) {
-      read_group(format, block, cols, g, &group);
+      read_group(format, block, g, &group);
       group_weights(*planes, group, lane, out + 32 * g);
     }
   } else if (float_bytes(format) != 0) {
@@ -396,7 +384,7 @@ void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t
   if (const PlaneFormat* planes = find_plane_format(format)) {
     PackedGroup group;
     for (int64_t g = 0; g < n / 32; ++g) {
-      read_group(format, block, cols, col / 32 + g, &group);
+      read_group(format, block, col / 32 + g, &group);
       for (int row = 0; row < kRowsPerBlock; ++row) {
         float weights[32];
         group_weights(*planes, group, row, weights);

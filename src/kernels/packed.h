@@ -3,10 +3,11 @@
 // row and every variant adds a row's groups in the same order. Packing moves bits and changes no
 // value: unpack_row gives what dequantize_row gives, bit for bit.
 //
-// A row-block is 16 consecutive rows (the last one padded with zero weights). Its bytes: first the
-// scales of all columns, padded to 64, then the planes of all columns, 64-byte aligned within the
-// block. A step is 4 columns; a 32-column group is 8 steps. A vector of 64 bytes is [16 rows][4
-// columns] of one step.
+// A row-block is 16 consecutive rows (the last one padded with zero weights). It is a sequence of
+// spans of columns, and a span is its scales, then its planes: a kernel reads a block, and one
+// block after the other, as a single ascending stream, which is what memory is fastest at (scales
+// apart from planes halved the bandwidth reached). A step is 4 columns; a 32-column group is 8
+// steps. A vector of 64 bytes is [16 rows][4 columns] of one step.
 //
 //   planes of one 32-column group, in this order:
 //     8-bit  [8 steps][16][4]   the weight + 128 (Q8_0)
@@ -16,11 +17,14 @@
 //   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS: 4-bit. Q5_0 Q5_1 Q5_K: 4-bit, then the fifth bits 1-bit.
 //   Q6_K: 4-bit, then the two high bits 2-bit. Q3_K: 2-bit, then the high bits 1-bit. Q2_K: 2-bit.
 //
-//   scales, per 32-column group: Q4_0 Q5_0 Q8_0 IQ4_NL f16[16]; Q4_1 Q5_1 f16 d[16], f16 m[16].
-//   scales, per 256 columns: f16 d[16]; Q2_K Q4_K Q5_K also f16 dmin[16]; then per 32-column group:
+//   spans of 64 columns (the last may lack its second planes), scales per 32-column group:
+//     Q4_0 Q5_0 Q8_0 IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16].
+//   spans of 256 columns, scales: f16 d[16]; Q2_K Q4_K Q5_K also f16 dmin[16]; then per 32-column
+//   group:
 //     Q4_K Q5_K u8 sc[16], u8 m[16]; IQ4_XS i8 ls[16]; Q6_K i8 sc[2][16]; Q3_K i8 sc[2][16] (32
 //     taken off); Q2_K u8 [2][16], sc in the low nibble, m in the high one.   [2] = the two halves
 //     of 16 columns.
+//   Planes are 32-byte aligned, a block is padded to 64.
 //
 //   F32 F16 BF16: [cols][16], no scales. Every other format: the 16 rows as in the file, one after
 //   the other.
@@ -38,9 +42,8 @@ constexpr int kRowsPerBlock = 16;
 // True where matmul_a8 exists: the weights have planes, and activations are quantised to 8 bits.
 bool has_planes(Format format);
 
-// REQUIRES for all: format_info(format), cols % group == 0
-int64_t packed_block_bytes(Format format, int64_t cols);  // a multiple of 64
-int64_t packed_scale_bytes(Format format, int64_t cols);  // where the planes begin in a block
+// A multiple of 64. REQUIRES, here and below: format_info(format), cols % group == 0
+int64_t packed_block_bytes(Format format, int64_t cols);
 
 // rows[i] is row i as in the file, or null for a padded row. out: packed_block_bytes, 64-byte
 // aligned. Threads: any number at once, on different blocks.
@@ -64,8 +67,7 @@ struct PackedGroup {
   float minimum[2][kRowsPerBlock];  // +m, or -(dmin * m); 0 where the format has none
 };
 
-// REQUIRES: has_planes(format), group < cols / 32
-void read_group(Format format, const std::byte* block, int64_t cols, int64_t group,
-                PackedGroup* out);
+// REQUIRES: has_planes(format), the block has the group
+void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out);
 
 }  // namespace pawl::kernels

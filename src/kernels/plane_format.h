@@ -37,18 +37,23 @@ struct PlaneFormat {
   constexpr bool has_min() const {
     return scales == Scales::kHalfMin || scales == Scales::kBytes || scales == Scales::kNibbles16;
   }
-  // Bytes at the head of 256 columns' scales, and of one group of 32 after it.
-  constexpr int scale_head_bytes() const { return by_256() ? (has_min() ? 64 : 32) : 0; }
-  constexpr int scale_group_bytes() const {
+  // A span: its scales (a head that all its groups share, then an entry per group), then its
+  // groups' planes.
+  constexpr int span_groups() const { return by_256() ? 8 : 2; }
+  constexpr int head_bytes() const { return by_256() ? (has_min() ? 64 : 32) : 0; }
+  constexpr int entry_bytes() const {
     return scales == Scales::kHalfMin ? 64 : (scales == Scales::kSigned ? 16 : 32);
   }
-  // Where the scales of group g begin; those of formats by 256 also have a head.
-  constexpr int64_t scale_head(int64_t g) const {
-    return (g / 8) * (scale_head_bytes() + 8 * scale_group_bytes());
+  constexpr int scale_bytes() const { return head_bytes() + span_groups() * entry_bytes(); }
+  constexpr int span_bytes() const { return scale_bytes() + span_groups() * plane_bytes(); }
+
+  // Where things of group g (of 32 columns) begin in a block.
+  constexpr int64_t head(int64_t g) const { return g / span_groups() * span_bytes(); }
+  constexpr int64_t entry(int64_t g) const {
+    return head(g) + head_bytes() + g % span_groups() * entry_bytes();
   }
-  constexpr int64_t scale_entry(int64_t g) const {
-    return by_256() ? scale_head(g) + scale_head_bytes() + (g % 8) * scale_group_bytes()
-                    : g * scale_group_bytes();
+  constexpr int64_t planes(int64_t g) const {
+    return head(g) + scale_bytes() + g % span_groups() * plane_bytes();
   }
 };
 

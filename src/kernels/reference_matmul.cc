@@ -124,7 +124,7 @@ void matmul_a8(const MatmulTile& tile) {
   for (int64_t first = 0; first < tile.rows; first += kRowsPerBlock) {
     const std::byte* block = tile.w + first / kRowsPerBlock * block_bytes;
     for (int64_t g = 0; g < tile.cols / 32; ++g) {
-      read_group(tile.format, block, tile.cols, g, &w);
+      read_group(tile.format, block, g, &w);
       for (int64_t t = 0; t < tile.tokens; ++t) {
         const QuantizedGroup x = quantized_group(tile.x + t * tile.x_row_bytes, tile.cols, g);
         float* out = tile.out + t * tile.out_stride + first;

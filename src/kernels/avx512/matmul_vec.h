@@ -87,7 +87,10 @@ struct Avx512 {
   }
   static __mmask16 first(int rows) { return static_cast<__mmask16>((1U << rows) - 1); }
   static Floats load(const float* p, int rows) { return _mm512_maskz_loadu_ps(first(rows), p); }
-  static void store(float* p, Floats a, int rows) { _mm512_mask_storeu_ps(p, first(rows), a); }
+  static void store(float* p, Floats a, int rows) {
+    if (rows == kLanes) return _mm512_storeu_ps(p, a);
+    _mm512_mask_storeu_ps(p, first(rows), a);
+  }
 
   // ---- 32 floats to a group of a8
   static void quantize_group(const float* x, std::byte* q, std::byte* scale, std::byte* sums) {

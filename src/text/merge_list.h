@@ -27,8 +27,7 @@ class MergeList {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Symbol {
-    uint32_t begin = 0;  // bytes of the text
-    uint32_t size = 0;
+    uint32_t begin = 0;        // in bytes of the text
     TokenId token = kNoToken;  // kNoToken: not merged yet, and the caller gave none
     uint32_t prev = kNone;
     uint32_t next = kNone;
@@ -39,17 +38,23 @@ class MergeList {
   void restart(size_t symbols) {
     symbols_.clear();
     symbols_.reserve(symbols);
+    text_bytes_ = 0;
   }
 
   // The next `size` bytes of the text.
   void add(uint32_t size, TokenId token) {
-    Symbol symbol{0, size, token, kNone, kNone, {}};
+    Symbol symbol{text_bytes_, token, kNone, kNone, {}};
+    text_bytes_ += size;
     if (!symbols_.empty()) {
-      symbol.begin = symbols_.back().begin + symbols_.back().size;
       symbol.prev = static_cast<uint32_t>(symbols_.size() - 1);
       symbols_.back().next = static_cast<uint32_t>(symbols_.size());
     }
     symbols_.push_back(symbol);
+  }
+
+  // Where a symbol ends, in bytes of the text.
+  uint32_t end_of(const Symbol& symbol) const {
+    return symbol.next == kNone ? text_bytes_ : symbols_[symbol.next].begin;
   }
 
   // `find_pair(const Symbol& left, const Symbol& right)` gives the PairMerge of two neighbours.
@@ -94,13 +99,13 @@ class MergeList {
     Symbol& left = symbols_[at];
     Symbol& right = symbols_[left.next];
     left.token = left.merge.token;
-    left.size += right.size;
     left.next = right.next;
     right.merge = PairMerge{};
     if (left.next != kNone) symbols_[left.next].prev = at;
   }
 
   std::vector<Symbol> symbols_;
+  uint32_t text_bytes_ = 0;
   MinHeap heap_;  // key << 32 | symbol: the smallest is the leftmost of the best
 };
 

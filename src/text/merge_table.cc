@@ -47,6 +47,7 @@ base::Result<MergeTable> MergeTable::create(const gguf::StringArray& merges, con
   table.slots_.resize(std::bit_ceil(std::max<size_t>(16, merges.size() + merges.size() / 2)));
   std::string joined;
   size_t entry = 0;
+  TokenId last_both = kNoToken;
   for (std::string_view merge : merges) {
     // The first text may itself begin with a space, never contain one.
     const size_t space = merge.find(' ', 1);
@@ -58,7 +59,9 @@ base::Result<MergeTable> MergeTable::create(const gguf::StringArray& merges, con
     joined.assign(left_text).append(right_text);
     const TokenId left = vocab.find(left_text);
     const TokenId right = vocab.find(right_text);
-    const TokenId both = vocab.find(joined);
+    // Most vocabularies number what merges give in the order of the merges.
+    TokenId both = last_both + 1;
+    if (!vocab.contains(both) || vocab.text(both) != joined) both = vocab.find(joined);
     if (left == kNoToken || right == kNoToken || both == kNoToken) {
       return bad_merge(entry, merge,
                        left == kNoToken    ? "has a left side that is not in the vocabulary"
@@ -70,6 +73,7 @@ base::Result<MergeTable> MergeTable::create(const gguf::StringArray& merges, con
     // A text that is no stand-in never comes up in a word, which begins as bytes.
     if (last >= 0 && first >= 0) table.joints_.set(static_cast<size_t>(last << 8 | first));
     PAWL_TRY_VOID(table.insert(left, right, {static_cast<uint32_t>(entry), both}));
+    last_both = both;
     ++entry;
   }
   return table;

@@ -168,12 +168,12 @@ void SpmTokenizer::merge_stretch(std::string_view escaped, MergeList& list,
   }
   using Symbol = MergeList::Symbol;
   list.merge_all([&](const Symbol& left, const Symbol& right) {
-    const TokenId id = vocab().find(escaped.substr(left.begin, left.size + right.size));
+    const TokenId id = vocab().find(escaped.substr(left.begin, list.end_of(right) - left.begin));
     if (id == kNoToken || !can_merge_into(id)) return PairMerge{};
     return PairMerge{key_of_score(vocab().score(id)), id};
   });
   list.for_each([&](const Symbol& symbol) {
-    const std::string_view piece = escaped.substr(symbol.begin, symbol.size);
+    const std::string_view piece = escaped.substr(symbol.begin, list.end_of(symbol) - symbol.begin);
     TokenId id = symbol.token;
     if (id == kNoToken) id = vocab().find(piece);
     if (id != kNoToken && can_merge_into(id)) {

@@ -23,30 +23,32 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<Member>;
 
-  Json() = default;  // null
+  // Constructors are out of line: inlined, the variant wants Member complete, which needs Json.
+  Json() noexcept;  // null
   Json(const Json&);
   Json(Json&&) noexcept;
   Json& operator=(const Json&);
   Json& operator=(Json&&) noexcept;
   ~Json();
-  Json(std::nullptr_t) {}
-  Json(bool value) : value_(value) {}
-  Json(int value) : value_(int64_t{value}) {}
-  Json(int64_t value) : value_(value) {}
+
+  Json(std::nullptr_t);
+  Json(bool value);
+  Json(int value);
+  Json(int64_t value);
   Json(uint64_t value);
-  Json(double value) : value_(value) {}  // not finite: written as null
-  Json(float value) : value_(double{value}) {}
-  Json(std::string value) : value_(std::move(value)) {}
-  Json(std::string_view value) : value_(std::string(value)) {}
-  Json(const char* value) : value_(std::string(value)) {}
+  Json(double value);  // not finite: written as null
+  Json(float value);
+  Json(std::string value);
+  Json(std::string_view value);
+  Json(const char* value);
   template <typename T>
-  Json(const std::optional<T>& value) {
+  Json(const std::optional<T>& value) : Json() {
     if (value) *this = Json(*value);  // no value is null, never 0
   }
 
-  static Json array() { return Json(Storage(Array{})); }
-  static Json object() { return Json(Storage(Object{})); }
-  static Json array_of(Array items) { return Json(Storage(std::move(items))); }
+  static Json array();
+  static Json object();
+  static Json array_of(Array items);
   static Json object_of(Object members);  // REQUIRES: no key twice
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -79,7 +81,6 @@ class Json {
   // Integers above INT64_MAX alone use uint64_t, so that each value has one representation.
   using Storage =
       std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, Array, Object>;
-  explicit Json(Storage value) : value_(std::move(value)) {}
 
   Storage value_;
 };

@@ -73,6 +73,17 @@ Json& Json::operator=(const Json&) = default;
 Json& Json::operator=(Json&&) noexcept = default;
 Json::~Json() = default;
 
+Json::Json() noexcept = default;
+Json::Json(std::nullptr_t) {}
+Json::Json(bool value) : value_(value) {}
+Json::Json(int value) : value_(int64_t{value}) {}
+Json::Json(int64_t value) : value_(value) {}
+Json::Json(double value) : value_(value) {}
+Json::Json(float value) : value_(double{value}) {}
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(const char* value) : value_(std::string(value)) {}
+
 Json::Json(uint64_t value) {
   if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     value_ = static_cast<int64_t>(value);
@@ -81,8 +92,19 @@ Json::Json(uint64_t value) {
   }
 }
 
+Json Json::array() { return array_of({}); }
+Json Json::object() { return object_of({}); }
+
+Json Json::array_of(Array items) {
+  Json json;
+  json.value_ = std::move(items);
+  return json;
+}
+
 Json Json::object_of(Object members) {
-  return Json(Storage(std::move(members)));
+  Json json;
+  json.value_ = std::move(members);
+  return json;
 }
 
 std::optional<bool> Json::to_bool() const {

@@ -53,11 +53,11 @@ struct RunFlags {
 // One generation while it runs: prints what comes, keeps all of it.
 class RunSink final : public engine::EventSink {
  public:
-  explicit RunSink(bool prints) : prints_(prints) {}
+  RunSink(bool prints, bool keeps_logprobs) : prints_(prints), keeps_logprobs_(keeps_logprobs) {}
 
   void on_delta(const engine::Delta& delta) override {
     ids_.push_back(delta.id);
-    if (delta.choice != nullptr) logprobs_.push_back(delta.choice->logprob);
+    if (delta.choice != nullptr && keeps_logprobs_) keep_logprob(*delta.choice);
     if (!delta.text.empty() && first_text_ns_ == 0) first_text_ns_ = delta.stamp_ns;
     add_text(delta.text);
   }
@@ -68,12 +68,26 @@ class RunSink final : public engine::EventSink {
   }
 
   const std::vector<base::TokenId>& ids() const { return ids_; }
-  const std::vector<double>& logprobs() const { return logprobs_; }
+  const Json& logprobs() const { return logprobs_; }  // [{id, logprob, top[{id, logprob}]}]
   const std::string& text() const { return text_; }
   const engine::Finished& finished() const { return finished_; }
   int64_t first_text_ns() const { return first_text_ns_; }  // 0: no text came
 
  private:
+  void keep_logprob(const policy::Choice& choice) {
+    Json row;
+    row["id"] = int64_t{choice.id};
+    row["logprob"] = choice.logprob;
+    row["top"] = Json::array();
+    for (const auto& [id, logprob] : choice.top) {
+      Json entry;
+      entry["id"] = int64_t{id};
+      entry["logprob"] = logprob;
+      row["top"].push_back(std::move(entry));
+    }
+    logprobs_.push_back(std::move(row));
+  }
+
   void add_text(std::string_view text) {
     text_ += text;
     if (!prints_ || text.empty()) return;
@@ -82,8 +96,9 @@ class RunSink final : public engine::EventSink {
   }
 
   bool prints_;
+  bool keeps_logprobs_;
   std::vector<base::TokenId> ids_;
-  std::vector<double> logprobs_;
+  Json logprobs_ = Json::array();
   std::string text_;
   engine::Finished finished_;
   int64_t first_text_ns_ = 0;
@@ -101,6 +116,10 @@ struct RunTimes {
   std::optional<double>
       prompt_tokens_per_output_token;  // time per output token / time per prompt token
 };
+
+bool wants_logprobs(const policy::Policy& policy) {
+  return policy.logprobs || policy.top_logprobs > 0;
+}
 
 RunTimes times_of(const RunSink& sink, double load_ms, double tokenize_ms) {
   const engine::Timeline& line = sink.finished().timeline;
@@ -151,8 +170,7 @@ Json to_json(const ModelSession& session, const Prompt& prompt, const policy::Po
   document["prompt_ids"] = Json::array_of({prompt.ids.begin(), prompt.ids.end()});
   document["output_ids"] = Json::array_of({sink.ids().begin(), sink.ids().end()});
   document["text"] = sink.text();
-  if (policy.logprobs)
-    document["logprobs"] = Json::array_of({sink.logprobs().begin(), sink.logprobs().end()});
+  if (wants_logprobs(policy)) document["logprobs"] = sink.logprobs();
   document["finish_reason"] = engine::finish_reason_name(finished.reason);
   document["stop_string"] = finished.stop_string.empty() ? Json() : Json(finished.stop_string);
   document["seed"] = policy.seed;
@@ -182,7 +200,7 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   limits.context = std::min(wanted, session.runtime->model()->config().context_length);
   limits.max_sequences = 1;
   PAWL_TRY(const auto engine, engine::Engine::create(*session.runtime, limits, clock));
-  RunSink sink(!flags.common.is_json);
+  RunSink sink(!flags.common.is_json, wants_logprobs(policy));
   engine::Request request;
   request.prompt = prompt.ids;
   request.policy = policy;
@@ -260,6 +278,9 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   }
   if (is_interactive && flags.common.is_json) return line.wrong("--json needs --prompt");
   PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));
+  if (wants_logprobs(policy) && !flags.common.is_json) {
+    return line.wrong("--logprobs and --top-logprobs show in the JSON only; add --json");
+  }
   const base::SteadyClock clock;
   const InterruptWatch interrupt;
   PAWL_TRY(ModelSession session,

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/model_store.h"
 #include "cli/version.h"
 
 namespace pawl::cli {
@@ -33,6 +34,13 @@ void print_overview() {
     if (command.purpose != purpose) fmt::print("\n{}\n", purpose = command.purpose);
     fmt::print("  pawl {:12} {}\n", command.help->name, command.help->summary);
   }
+  fmt::print(
+      "\nEnvironment\n"
+      "  PAWL_MODEL         the model when --model is not given (default {})\n"
+      "  PAWL_HOME          where models live, in its folder models (default ~/.cache/pawl)\n"
+      "  PAWL_CATALOG       a catalogue file in place of the one that is built in\n"
+      "  PAWL_PYTHON        the interpreter whose pip fetches packages (default python3)\n",
+      kDefaultModel);
   fmt::print("\nEvery command explains itself: pawl run --help\n");
 }
 

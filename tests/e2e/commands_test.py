@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The surface of the program: help, exit statuses, one-line errors, tokens of the default model."""
 
+import array
+import ast
 import json
+import math
+import os
+import pty
 import shlex
 import signal
+import struct
 import subprocess
 
 from pawl_testing import DEFAULT_MODEL, PROGRAM, PawlTest, main, needs_default_model, tiny_gguf
@@ -175,6 +181,70 @@ class Run(PawlTest):
         self.assertNotEqual(first, "")
         self.assertTrue(rest.endswith("\n"))
         self.assertIn("output token", err.splitlines()[-1])
+
+    def test_logprobs_are_those_of_the_untouched_row(self):
+        document = self.run_json("-p", "The sea is", "-n", "1", "--greedy", "--logprobs", "--top-logprobs", "3")
+        row, = document["logprobs"]
+        seen = self.pawl("logits", "-m", DEFAULT_MODEL, "-p", "The sea is", "--top", "3", "--json", "--greedy")
+        top = json.loads(seen.stdout)["positions"][0]["top"]
+        self.assertEqual(row["id"], top[0]["id"])
+        for shown, entry in zip(row["top"], top, strict=True):
+            self.assertEqual(shown["id"], entry["id"])
+            self.assertAlmostEqual(math.exp(shown["logprob"]), entry["p"], places=5)
+        self.assert_error(self.pawl("run", "-m", DEFAULT_MODEL, "-p", "x", "--logprobs"), 2, "--json")
+
+    def test_on_a_terminal_it_asks_for_texts_until_the_end_of_input(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "run", "-m", str(DEFAULT_MODEL), "-n", "3", "--greedy"], stdin=theirs,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment())
+        os.close(theirs)
+        os.write(ours, b"The sea is\nOnce upon a\n\x04")
+        out, err = process.communicate(timeout=120)
+        os.close(ours)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(err.decode().count("3 output tokens"), 2)
+        self.assertEqual(len(out.decode().strip().splitlines()), 2)
+
+
+@needs_default_model
+class Logits(PawlTest):
+    def logits(self, *words):
+        result = self.pawl("logits", "-m", DEFAULT_MODEL, "--json", *words)
+        self.assert_done(result)
+        return json.loads(result.stdout)
+
+    def test_the_file_holds_the_rows_that_are_shown(self):
+        path = self.home / "rows.npy"
+        document = self.logits("-p", "The sea is", "--at", "all", "--top", "3", "--out", path)
+        data = path.read_bytes()
+        self.assertEqual(data[:8], b"\x93NUMPY\x01\x00")
+        start = 10 + struct.unpack("<H", data[8:10])[0]
+        header = ast.literal_eval(data[10:start].decode())
+        self.assertEqual((header["descr"], header["fortran_order"], start % 64), ("<f4", False, 0))
+        rows, columns = header["shape"]
+        self.assertEqual(rows, len(document["positions"]))
+        self.assertEqual(len(data) - start, rows * columns * 4)
+        for position in document["positions"]:
+            row = array.array("f", data[start + position["index"] * columns * 4:][:columns * 4])
+            largest = max(row)
+            expected = largest + math.log(math.fsum(math.exp(x - largest) for x in row))
+            self.assertAlmostEqual(position["logsumexp"], expected, places=4)
+            self.assertEqual([e["logit"] for e in position["top"]], sorted(row, reverse=True)[:3])
+            for entry in position["top"]:
+                self.assertEqual(row[entry["id"]], entry["logit"])
+
+    def test_each_rule_shows_what_it_left(self):
+        document = self.logits("-p", "The sea is", "--top-k", "40", "--temperature", "0.8", "--seed", "3")
+        stages = {s["name"]: s for s in document["stages"]}
+        self.assertEqual(list(stages), ["logits", "top_k", "temperature"])
+        self.assertEqual(stages["top_k"]["kept"], 40)
+        before, after = stages["logits"]["top"][0], stages["temperature"]["top"][0]
+        self.assertAlmostEqual(after["logit"], before["logit"] / 0.8, places=3)
+        self.assertEqual(list({s["name"] for s in self.logits("-p", "x")["stages"]}), ["logits"])
+
+    def test_a_position_outside_the_text_is_named(self):
+        for at in ("9", "-1", "first"):
+            self.assert_error(self.pawl("logits", "-m", DEFAULT_MODEL, "-p", "hi", "--at", at), 2, f"'{at}'")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over KV blocks, once, over the Vec of whichever vec.h was included before; after
-// elementwise-inl.h. A tile's rows (token, query head) that attend to a block go through it
-// together, a few rows at a time, so that a key or value is converted once per few rows. Which rows
-// share a pass changes no bit: every row has its own sums, each in the order kernels.h fixes.
+// Attention over KV blocks, once, over the Vec of whichever vec.h was included before. A tile's
+// rows (token, query head) that attend to a block go through it together, a few rows at a time, so
+// that a key or value is converted once per few rows. Which rows share a pass changes no bit: every
+// row has its own sums, each in the order kernels.h fixes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/attention_passes-inl.h"
+#include "kernels/elementwise-inl.h"
 #include "kernels/kernels.h"
 
 namespace pawl::kernels {
@@ -40,13 +41,15 @@ inline const float* query_row(const AttentionTile& tile, int row) {
 }
 
 template <typename T>
-inline void score_block(const AttentionTile& tile, const T* k, Range rows, float (*p)[kKvBlock]) {
+inline void score_block(const AttentionTile& tile, const T* k, Range rows, float (*p)[kKvBlock],
+                        Ahead ahead) {
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
     const int count = rows.end - row < step ? rows.end - row : step;
     const float* q[kPassRows];
     for (int r = 0; r < count; ++r) q[r] = query_row(tile, row + r);
-    score_some<kPassRows>(count, k, q, tile.head_dim, p + row);
+    score_some<kPassRows>(count, k, q, tile.head_dim, p + row, ahead);
+    ahead = {reinterpret_cast<uintptr_t>(k), 0};
   }
 }
 
@@ -113,7 +116,8 @@ inline void scale_row(float* acc, int value_dim, float factor) {
 // attend to it, not even times zero.
 template <typename T>
 inline void value_block(const T* v, int value_dim, Range rows, const AttentionScratch& s,
-                        float* acc) {
+                        Ahead ahead, float* acc) {
+  const Ahead nothing = {reinterpret_cast<uintptr_t>(v), 0};
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
     const int count = rows.end - row < step ? rows.end - row : step;
@@ -126,16 +130,17 @@ inline void value_block(const T* v, int value_dim, Range rows, const AttentionSc
     if (shared.end < shared.begin) shared.end = shared.begin;
     const auto alone = [&](int r, int begin, int end) {
       if (begin < end)
-        value_some<1>(1, v, value_dim, s.p + r, {begin, end},
+        value_some<1>(1, v, value_dim, s.p + r, {begin, end}, nothing,
                       acc + static_cast<int64_t>(r) * value_dim);
     };
     for (int r = row; r < row + count; ++r) {
       alone(r, s.begin[r], s.end[r] < shared.begin ? s.end[r] : shared.begin);
     }
     if (shared.begin < shared.end) {
-      value_some<kPassRows>(count, v, value_dim, s.p + row, shared,
+      value_some<kPassRows>(count, v, value_dim, s.p + row, shared, ahead,
                             acc + static_cast<int64_t>(row) * value_dim);
     }
+    ahead = nothing;
     for (int r = row; r < row + count; ++r) {
       alone(r, s.begin[r] > shared.end ? s.begin[r] : shared.end, s.end[r]);
     }
@@ -166,15 +171,22 @@ inline Range attending_rows(const AttentionTile& tile, int64_t block_begin, Atte
   return {static_cast<int>(token_begin) * tile.group, static_cast<int>(token_end) * tile.group};
 }
 
+// next_k: the keys of the block that follows, or null.
 template <typename T>
-inline void attend_block(const AttentionTile& tile, int64_t block, AttentionScratch* s,
-                         float* acc) {
+inline void attend_block(const AttentionTile& tile, int64_t block, const std::byte* next_k,
+                         AttentionScratch* s, float* acc) {
   const Range rows = attending_rows(tile, block * kKvBlock, s);
   if (rows.begin == rows.end) return;
-  score_block(tile, reinterpret_cast<const T*>(tile.k[block]), rows, s->p);
+  const auto ahead = [&](const std::byte* wanted, const std::byte* present) {
+    const bool strips = tile.value_dim * static_cast<int>(sizeof(T)) > 256 && wanted != nullptr;
+    return Ahead{reinterpret_cast<uintptr_t>(strips ? wanted : present), strips ? 64 : 0};
+  };
+  const std::byte* k = tile.k[block];
+  const std::byte* v = tile.v[block];
+  score_block(tile, reinterpret_cast<const T*>(k), rows, s->p, ahead(v, k));
   finish_scores(tile, block * kKvBlock, rows, s);
   exponentiate(rows, s);
-  value_block(reinterpret_cast<const T*>(tile.v[block]), tile.value_dim, rows, *s, acc);
+  value_block(reinterpret_cast<const T*>(v), tile.value_dim, rows, *s, ahead(next_k, v), acc);
 }
 
 inline void fold_row(float* m, float* l, float* acc, float m2, float l2, const float* acc2,
@@ -226,7 +238,9 @@ inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t 
     }
     __builtin_memset(
         acc, 0, sizeof(float) * static_cast<size_t>(rows) * static_cast<size_t>(tile.value_dim));
-    for (; block < end; ++block) attend_block<T>(tile, block, s, acc);
+    for (; block < end; ++block) {
+      attend_block<T>(tile, block, block + 1 < end_block ? tile.k[block + 1] : nullptr, s, acc);
+    }
     attention_fold(state, {s->m, s->l, acc}, rows, tile.value_dim);
   }
 }
@@ -260,44 +274,6 @@ inline void attention_finish(AttentionState state, int64_t tokens, int group, in
           out + t * out_token_stride + h * static_cast<int64_t>(value_dim),
           [factor = broadcast(a), sum = broadcast(l)](Vec v) { return div(mul(v, factor), sum); });
     }
-  }
-}
-
-// ---- writing into a block
-
-inline void put_key(float* to, int n, Vec v) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int i = 0; i < n; ++i) to[i * kKvBlock] = lanes[i];
-}
-inline void put_key(Half* to, int n, Vec v) {
-  Half lanes[kLanes];
-  store_partial(lanes, kLanes, v);
-  for (int i = 0; i < n; ++i) to[i * kKvBlock] = lanes[i];
-}
-
-template <typename T>
-inline void store_position(const float* k, int head_dim, const float* v, int value_dim, int slot,
-                           T* k_block, T* v_block) {
-  for (int i = 0; i < head_dim; i += kLanes) {
-    const int n = head_dim - i < kLanes ? head_dim - i : kLanes;
-    put_key(k_block + static_cast<int64_t>(i) * kKvBlock + slot, n, load_partial(k + i, n, 0.0f));
-  }
-  for (int i = 0; i < value_dim; i += kLanes) {
-    const int n = value_dim - i < kLanes ? value_dim - i : kLanes;
-    store_partial(v_block + static_cast<int64_t>(slot) * value_dim + i, n,
-                  load_partial(v + i, n, 0.0f));
-  }
-}
-
-inline void store_kv(KvType type, const float* k, int head_dim, const float* v, int value_dim,
-                     int slot, std::byte* k_block, std::byte* v_block) {
-  if (type == KvType::kF16) {
-    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<Half*>(k_block),
-                   reinterpret_cast<Half*>(v_block));
-  } else {
-    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<float*>(k_block),
-                   reinterpret_cast<float*>(v_block));
   }
 }
 

@@ -23,11 +23,24 @@ inline int rows_per_pass(int count) {
   return (count + passes - 1) / passes;
 }
 
+// Memory to ask for while computing, `step` bytes further with every turn of a loop: a block of
+// wide rows is read in strips of columns, an order the hardware does not foresee. With step 0 it is
+// a line that is there anyhow, which costs less than a branch.
+struct Ahead {
+  uintptr_t from;
+  int step;
+
+  void ask(int turn) const {
+    __builtin_prefetch(reinterpret_cast<const void*>(from + static_cast<uintptr_t>(turn * step)));
+  }
+};
+
 // ---- scores
 
 // p[row][slot] = the sum over d of q[row][d] * k[d][slot], all slots of the block, for `Rows` rows.
 template <int Rows, typename T>
-inline void score_pass(const T* k, const float* const* q, int head_dim, float (*p)[kKvBlock]) {
+inline void score_pass(const T* k, const float* const* q, int head_dim, float (*p)[kKvBlock],
+                       Ahead ahead) {
   for (int slot = 0; slot < kKvBlock; slot += kPassVecs * kLanes) {
     Vec sum[Rows][kPassVecs];
 #pragma GCC unroll 16
@@ -36,6 +49,7 @@ inline void score_pass(const T* k, const float* const* q, int head_dim, float (*
       for (int v = 0; v < kPassVecs; ++v) sum[r][v] = broadcast(0.0f);
     }
     for (int d = 0; d < head_dim; ++d) {
+      ahead.ask(d);
       Vec key[kPassVecs];
 #pragma GCC unroll 16
       for (int v = 0; v < kPassVecs; ++v) key[v] = load(k + d * kKvBlock + slot + v * kLanes);
@@ -57,9 +71,9 @@ inline void score_pass(const T* k, const float* const* q, int head_dim, float (*
 // score_pass for `rows` <= Rows rows.
 template <int Rows, typename T>
 inline void score_some(int rows, const T* k, const float* const* q, int head_dim,
-                       float (*p)[kKvBlock]) {
-  if (rows == Rows) return score_pass<Rows>(k, q, head_dim, p);
-  if constexpr (Rows > 1) score_some<Rows - 1>(rows, k, q, head_dim, p);
+                       float (*p)[kKvBlock], Ahead ahead) {
+  if (rows == Rows) return score_pass<Rows>(k, q, head_dim, p, ahead);
+  if constexpr (Rows > 1) score_some<Rows - 1>(rows, k, q, head_dim, p, ahead);
 }
 
 // ---- values
@@ -69,8 +83,7 @@ inline void score_some(int rows, const T* k, const float* const* q, int head_dim
 // them are asked for: a block is read in strips of columns, an order the hardware does not foresee.
 template <int Rows, int Vecs, bool Tail, typename T>
 inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], Range slots, int tail,
-                       int ahead, float* acc) {
-  constexpr int kLineColumns = 64 / static_cast<int>(sizeof(T));
+                       Ahead ahead, float* acc) {
   Vec sum[Rows][Vecs];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
@@ -81,9 +94,8 @@ inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], Ra
     }
   }
   for (int j = slots.begin; j < slots.end; ++j) {
-    for (int c = 0; c < ahead; c += kLineColumns) {
-      __builtin_prefetch(v + j * value_dim + Vecs * kLanes + c);
-    }
+    ahead.ask(2 * j);
+    ahead.ask(2 * j + 1);
     Vec value[Vecs];
 #pragma GCC unroll 16
     for (int c = 0; c < Vecs; ++c) {
@@ -115,24 +127,24 @@ inline void value_pass(const T* v, int value_dim, const float (*p)[kKvBlock], Ra
 // either way.
 template <int Rows, typename T>
 inline void value_some(int rows, const T* v, int value_dim, const float (*p)[kKvBlock], Range slots,
-                       float* acc) {
+                       Ahead ahead, float* acc) {
   if (rows == Rows) {
     constexpr int kMost = kPassRows * kPassVecs / Rows;
     constexpr int kVecs = kMost >= 4 ? 4 : kMost >= 2 ? 2 : 1;
     int c = 0;
     for (; c + kVecs * kLanes <= value_dim; c += kVecs * kLanes) {
-      const int ahead = c == 0 ? value_dim - kVecs * kLanes : 0;
       value_pass<Rows, kVecs, false>(v + c, value_dim, p, slots, 0, ahead, acc + c);
+      ahead.from += static_cast<uintptr_t>(2 * kKvBlock * ahead.step);
     }
     for (; c + kLanes <= value_dim; c += kLanes) {
-      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, 0, acc + c);
+      value_pass<Rows, 1, false>(v + c, value_dim, p, slots, 0, ahead, acc + c);
     }
     if (c < value_dim) {
-      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, 0, acc + c);
+      value_pass<Rows, 1, true>(v + c, value_dim, p, slots, value_dim - c, ahead, acc + c);
     }
     return;
   }
-  if constexpr (Rows > 1) value_some<Rows - 1>(rows, v, value_dim, p, slots, acc);
+  if constexpr (Rows > 1) value_some<Rows - 1>(rows, v, value_dim, p, slots, ahead, acc);
 }
 
 }  // namespace

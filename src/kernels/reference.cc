@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar definition of every entry that is not a matrix product, and the memory attention
-// needs.
+// The scalar definition of every entry that is not a matrix product.
 #include "kernels/scalar_vec.h"
 
-#include "kernels/elementwise-inl.h"
-
-#include "kernels/attention-inl.h"
-
-#include "kernels/vector_entries-inl.h"
+#include "kernels/vector_entries-inl.h"  // after vec.h
 
 namespace pawl::kernels {
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of elementwise-inl.h and attention-inl.h as one object, for the file that included
-// them.
+// Every entry that is not a matrix product, as one object over the Vec of whichever vec.h was
+// included before.
 #pragma once
 
+#include "kernels/attention-inl.h"
+#include "kernels/elementwise-inl.h"
 #include "kernels/entries.h"
+#include "kernels/kv_store-inl.h"
 
 namespace pawl::kernels {
 namespace {

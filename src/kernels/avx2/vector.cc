@@ -2,11 +2,7 @@
 // Every entry that is not a matrix product, for this instruction set.
 #include "kernels/avx2/vec.h"
 
-#include "kernels/elementwise-inl.h"
-
-#include "kernels/attention-inl.h"
-
-#include "kernels/vector_entries-inl.h"
+#include "kernels/vector_entries-inl.h"  // after vec.h
 
 namespace pawl::kernels {
 

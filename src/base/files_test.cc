@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks, files that appear only when whole, and child processes, on a real file system.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -127,7 +130,7 @@ TEST_F(Files, AChildsStatusEnvironmentAndFolderAreItsOwn) {
 }
 
 TEST_F(Files, ADroppedChildHasEndedWithItsOwnChildren) {
-  pid_t grandchild = 0;
+  int grandchild = -1;  // a pidfd: readable once the process has ended
   {
     auto wanted = command({"sh", "-c", "sleep 600 & echo $!; wait"});
     wanted.is_output_read = true;
@@ -136,12 +139,14 @@ TEST_F(Files, ADroppedChildHasEndedWithItsOwnChildren) {
     std::array<std::byte, 64> buffer{};
     auto count = child->read_output(buffer, 10000);
     ASSERT_TRUE(count.ok() && count->has_value());
-    grandchild = std::atoi(reinterpret_cast<const char*>(buffer.data()));
+    const int pid = std::atoi(reinterpret_cast<const char*>(buffer.data()));
+    grandchild = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    ASSERT_GE(grandchild, 0);
     EXPECT_EQ(child->wait(0), std::nullopt);
   }
-  // Gone, or a zombie that its new parent has not collected.
-  const std::string status = content("/proc/" + std::to_string(grandchild) + "/stat");
-  EXPECT_TRUE(status.empty() || status.find(") Z ") != std::string::npos) << status;
+  pollfd ended{grandchild, POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 10000), 1);
+  ::close(grandchild);
 }
 
 TEST_F(Files, AProgramThatIsNotThereIsNamed) {

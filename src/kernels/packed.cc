@@ -1,134 +1,133 @@
 // SPDX-License-Identifier: Apache-2.0
+// From rows of a file to row-blocks. unpacked.cc is the way back.
 #include "kernels/packed.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
-#include "kernels/dequantize.h"
 #include "kernels/plane_format.h"
 
 namespace pawl::kernels {
 namespace {
 
-const PlaneFormat* find_plane_format(Format format) {
-  for (const PlaneFormat& row : kPlaneFormats) {
-    if (row.format == format) return &row;
-  }
-  return nullptr;
-}
-
 int64_t round_up_64(int64_t n) {
   return (n + 63) / 64 * 64;
 }
 
-// Bytes of a weight that is a number by itself, 0 for a quantised format.
-int float_bytes(Format format) {
-  if (format == Format::kF32) return 4;
-  return format == Format::kF16 || format == Format::kBF16 ? 2 : 0;
+// ---- packing: the codes of a row's 32 columns are two vectors of 16 bytes
+// ------------------------------------
+
+// Shifts move bits between bytes too; a mask follows every one.
+typedef uint16_t Sixteen __attribute__((vector_size(16)));
+
+struct RowCodes {
+  Sixteen low, high;  // columns 0..15, 16..31
+};
+
+Sixteen sixteen_at(const uint8_t* bytes) {
+  Sixteen vector;
+  std::memcpy(&vector, bytes, sizeof(vector));
+  return vector;
 }
 
-// ---- packing: four columns of a row are one uint32, and all is done on such words
-// ----------------------------
-
-uint32_t word_at(const uint8_t* bytes, int i) {
-  uint32_t word;
-  std::memcpy(&word, bytes + 4 * i, 4);
-  return word;
-}
-
-void put_word(uint8_t* at, uint32_t word) {
-  std::memcpy(at, &word, 4);
-}
-
-constexpr uint32_t every_byte(uint32_t mask) {
-  return mask * 0x01010101u;
-}
-
-// Bits `bits` of each byte, from bit `shift` on.
-uint32_t field(uint32_t word, int shift, uint32_t mask) {
-  return (word >> shift) & every_byte(mask);
+// Bits `shift` and up of each byte, as far as `mask` goes.
+Sixteen field(Sixteen bytes, int shift, int mask) {
+  return (bytes >> shift) & static_cast<uint16_t>(mask * 0x0101);
 }
 
 // The codes of 16 nibble bytes: columns 0..15 low, 16..31 high.
-void nibble_codes(const uint8_t* nibbles, uint32_t codes[8]) {
-  for (int i = 0; i < 4; ++i) {
-    codes[i] = field(word_at(nibbles, i), 0, 0x0f);
-    codes[i + 4] = field(word_at(nibbles, i), 4, 0x0f);
-  }
+RowCodes nibble_codes(const uint8_t* nibbles) {
+  const Sixteen bytes = sixteen_at(nibbles);
+  return {field(bytes, 0, 0x0f), field(bytes, 4, 0x0f)};
 }
 
-// Adds bit c of `high` to column c, as the fifth bit.
-void add_fifth_bits(const uint8_t* high, uint32_t codes[8]) {
-  const uint32_t bits = word_at(high, 0);
+// Bit c of `high` becomes the fifth bit of column c.
+RowCodes with_fifth_bits(RowCodes codes, const uint8_t* high) {
+  uint32_t bits, words[8];
+  std::memcpy(&bits, high, 4);
   for (int i = 0; i < 8; ++i) {
-    const uint32_t four = (bits >> (4 * i)) & 0x0f;
-    codes[i] |= ((four * 0x00204081u) & every_byte(1)) << 4;  // bit k to byte k
+    words[i] = (((bits >> (4 * i)) & 0x0f) * 0x00204081U & 0x01010101U) << 4;  // bit k to byte k
+  }
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words);
+  return {codes.low | sixteen_at(bytes), codes.high | sixteen_at(bytes + 16)};
+}
+
+// 16 columns, from byte `at` of group p of 32 columns of a group of 256.
+template <Format F>
+Sixteen k_codes(const uint8_t* g, int p, int at) {
+  const int quarter = 32 * (p / 2) + at, half = 32 * (p / 4) + at;
+  if constexpr (F == Format::kQ4_K) return field(sixteen_at(g + 16 + quarter), 4 * (p % 2), 0x0f);
+  if constexpr (F == Format::kQ5_K) {
+    return field(sixteen_at(g + 48 + quarter), 4 * (p % 2), 0x0f) |
+           field(sixteen_at(g + 16 + at), p, 1) << 4;
+  }
+  if constexpr (F == Format::kQ6_K) {
+    return field(sixteen_at(g + 64 * (p / 4) + 32 * (p % 2) + at), 4 * (p / 2 % 2), 0x0f) |
+           field(sixteen_at(g + 128 + half), 2 * (p % 4), 3) << 4;
+  }
+  if constexpr (F == Format::kQ3_K) {
+    return field(sixteen_at(g + 32 + half), 2 * (p % 4), 3) | field(sixteen_at(g + at), p, 1) << 2;
+  }
+  if constexpr (F == Format::kQ2_K) return field(sixteen_at(g + 16 + half), 2 * (p % 4), 3);
+}
+
+// Columns 32p..32p+31 of one group of the file.
+template <Format F>
+RowCodes file_codes(const uint8_t* g, int p) {
+  if constexpr (F == Format::kQ4_0 || F == Format::kIQ4_NL) return nibble_codes(g + 2);
+  if constexpr (F == Format::kQ4_1) return nibble_codes(g + 4);
+  if constexpr (F == Format::kQ5_0) return with_fifth_bits(nibble_codes(g + 6), g + 2);
+  if constexpr (F == Format::kQ5_1) return with_fifth_bits(nibble_codes(g + 8), g + 4);
+  if constexpr (F == Format::kIQ4_XS) return nibble_codes(g + 8 + 16 * p);
+  if constexpr (F == Format::kQ8_0) {
+    return {sixteen_at(g + 2) ^ uint16_t{0x8080}, sixteen_at(g + 18) ^ uint16_t{0x8080}};
+  }
+  if constexpr (kPlaneFormats[index_of(F)].by_256() && F != Format::kIQ4_XS) {
+    return {k_codes<F>(g, p, 0), k_codes<F>(g, p, 16)};
   }
 }
 
-// The codes of columns 32p..32p+31 of one group of the file: codes[i] holds columns 4i..4i+3.
-template <Format F>
-void file_codes(const uint8_t* g, int p, uint32_t codes[8]) {
-  if constexpr (F == Format::kQ4_0 || F == Format::kIQ4_NL) {
-    nibble_codes(g + 2, codes);
-  } else if constexpr (F == Format::kQ4_1) {
-    nibble_codes(g + 4, codes);
-  } else if constexpr (F == Format::kQ5_0) {
-    nibble_codes(g + 6, codes);
-    add_fifth_bits(g + 2, codes);
-  } else if constexpr (F == Format::kQ5_1) {
-    nibble_codes(g + 8, codes);
-    add_fifth_bits(g + 4, codes);
-  } else if constexpr (F == Format::kIQ4_XS) {
-    nibble_codes(g + 8 + 16 * p, codes);
-  } else {
-    for (int i = 0; i < 8; ++i) {
-      if constexpr (F == Format::kQ8_0) {
-        codes[i] = word_at(g + 2, i) ^ every_byte(0x80);
-      } else if constexpr (F == Format::kQ4_K) {
-        codes[i] = field(word_at(g + 16 + 32 * (p / 2), i), 4 * (p % 2), 0x0f);
-      } else if constexpr (F == Format::kQ5_K) {
-        codes[i] = field(word_at(g + 48 + 32 * (p / 2), i), 4 * (p % 2), 0x0f) |
-                   field(word_at(g + 16, i), p, 1) << 4;
-      } else if constexpr (F == Format::kQ6_K) {
-        codes[i] = field(word_at(g + 64 * (p / 4) + 32 * (p % 2), i), 4 * (p / 2 % 2), 0x0f) |
-                   field(word_at(g + 128 + 32 * (p / 4), i), 2 * (p % 4), 3) << 4;
-      } else if constexpr (F == Format::kQ3_K) {
-        codes[i] = field(word_at(g + 32 + 32 * (p / 4), i), 2 * (p % 4), 3) |
-                   field(word_at(g, i), p, 1) << 2;
-      } else {
-        static_assert(F == Format::kQ2_K);
-        codes[i] = field(word_at(g + 16 + 32 * (p / 4), i), 2 * (p % 4), 3);
-      }
-    }
-  }
+// The four words of a vector, 64 bytes apart.
+void put_words(Sixteen vector, uint8_t* at) {
+  uint32_t words[4];
+  std::memcpy(words, &vector, sizeof(words));
+  for (int i = 0; i < 4; ++i) std::memcpy(at + 64 * i, &words[i], 4);
+}
+
+// The four words of a vector, or-ed into one.
+void put_joined(Sixteen vector, uint8_t* at) {
+  uint64_t halves[2];
+  std::memcpy(halves, &vector, sizeof(halves));
+  const uint64_t both = halves[0] | halves[1];
+  const uint32_t word = static_cast<uint32_t>(both | both >> 32);
+  std::memcpy(at, &word, 4);
 }
 
 // One row's words of a 32-column group: `planes` points at the row's first word, words are 64 bytes
 // apart.
 template <int I>  // of kPlaneFormats
-void put_codes(const uint32_t codes[8], uint8_t* planes) {
+void put_codes(RowCodes codes, uint8_t* planes) {
   constexpr PlaneFormat P = kPlaneFormats[I];
   if constexpr (P.low_bits == 8) {
-    for (int i = 0; i < 8; ++i) put_word(planes + 64 * i, codes[i]);
+    put_words(codes.low, planes);
+    put_words(codes.high, planes + 256);
   } else if constexpr (P.low_bits == 4) {
-    for (int i = 0; i < 4; ++i) {
-      put_word(planes + 64 * i, field(codes[i], 0, 0x0f) | field(codes[i + 4], 0, 0x0f) << 4);
-    }
+    put_words(field(codes.low, 0, 0x0f) | field(codes.high, 0, 0x0f) << 4, planes);
   }
-  constexpr int kTwoBitsAt = P.low_bits == 2 ? 0 : 4;
+  // A multiplication puts each step's bits where they belong; no product leaves its byte.
   if constexpr (P.low_bits == 2 || P.high_bits == 2) {
-    for (int h = 0; h < 2; ++h) {
-      uint32_t word = 0;
-      for (int k = 0; k < 4; ++k) word |= field(codes[4 * h + k], kTwoBitsAt, 3) << (2 * k);
-      put_word(planes + 64 * (P.low_bits == 4 ? 4 + h : h), word);
-    }
+    constexpr Sixteen kPlaces = {1, 1, 4, 4, 16, 16, 64, 64};
+    constexpr int kFrom = P.low_bits == 2 ? 0 : 4;
+    uint8_t* at = planes + (P.low_bits == 4 ? 256 : 0);
+    put_joined(field(codes.low, kFrom, 3) * kPlaces, at);
+    put_joined(field(codes.high, kFrom, 3) * kPlaces, at + 64);
   }
   if constexpr (P.high_bits == 1) {
-    uint32_t word = 0;
-    for (int i = 0; i < 8; ++i) word |= field(codes[i], P.low_bits, 1) << i;
-    put_word(planes + 64 * P.low_bits, word);
+    constexpr Sixteen kPlaces = {1, 1, 2, 2, 4, 4, 8, 8};
+    put_joined(field(codes.low, P.low_bits, 1) * kPlaces |
+                   field(codes.high, P.low_bits, 1) * (kPlaces * uint16_t{16}),
+               planes + 64 * P.low_bits);
   }
 }
 
@@ -197,9 +196,7 @@ void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::
       if (file == nullptr) continue;
       file += g / kParts * group_bytes;
       for (int p = 0; p < kParts; ++p) {
-        uint32_t codes[8];
-        file_codes<P.format>(file, p, codes);
-        put_codes<I>(codes, block + P.planes(g + p) + 4 * row);
+        put_codes<I>(file_codes<P.format>(file, p), block + P.planes(g + p) + 4 * row);
         put_scales<P.format>(file, p, row, block + P.head(g), block + P.entry(g + p));
       }
     }
@@ -214,107 +211,15 @@ PackPlanes pack_planes_of(Format format, std::integer_sequence<int, I...>) {
   return found;
 }
 
-void pack_floats(int bytes, const std::byte* const rows[kRowsPerBlock], int64_t cols,
-                 std::byte* out) {
-  for (int row = 0; row < kRowsPerBlock; ++row) {
-    if (rows[row] == nullptr) continue;
-    for (int64_t c = 0; c < cols; ++c) {
-      std::memcpy(out + (c * kRowsPerBlock + row) * bytes, rows[row] + c * bytes,
-                  static_cast<size_t>(bytes));
+template <class Bits>
+void pack_floats(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::byte* out) {
+  for (int64_t c = 0; c < cols; ++c) {
+    Bits column[kRowsPerBlock] = {};
+    for (int row = 0; row < kRowsPerBlock; ++row) {
+      if (rows[row] != nullptr)
+        std::memcpy(&column[row], rows[row] + c * sizeof(Bits), sizeof(Bits));
     }
-  }
-}
-
-// ---- reading back
-// -------------------------------------------------------------------------------------------
-
-int plane_code(const PlaneFormat& format, const uint8_t* planes, int row, int column) {
-  const int step = column / 4;
-  const uint8_t* byte = planes + 4 * row + column % 4;
-  int code = 0;
-  if (format.low_bits == 8) return byte[64 * step];
-  if (format.low_bits == 4) {
-    code = (byte[64 * (step % 4)] >> (4 * (step / 4))) & 0x0f;
-  } else {
-    code = (byte[64 * (step / 4)] >> (2 * (step % 4))) & 3;
-  }
-  const uint8_t* high = byte + 64 * format.low_bits;
-  if (format.high_bits == 2) code |= ((high[64 * (step / 4)] >> (2 * (step % 4))) & 3) << 4;
-  if (format.high_bits == 1) code |= ((high[0] >> step) & 1) << format.low_bits;
-  return code;
-}
-
-float half_at(const uint8_t* halves, int row) {
-  uint16_t bits;
-  std::memcpy(&bits, halves + 2 * row, 2);
-  return half_to_float(bits);
-}
-
-void read_scales(const PlaneFormat& format, const uint8_t* block, int64_t group, PackedGroup* out) {
-  const uint8_t* head = block + format.head(group);
-  const uint8_t* entry = block + format.entry(group);
-  for (int row = 0; row < kRowsPerBlock; ++row) {
-    for (int h = 0; h < 2; ++h) {
-      float scale = 0, minimum = 0;
-      switch (format.scales) {
-        case Scales::kHalf:
-          scale = half_at(entry, row);
-          break;
-        case Scales::kHalfMin:
-          scale = half_at(entry, row);
-          minimum = half_at(entry + 32, row);
-          break;
-        case Scales::kBytes:
-          scale = half_at(head, row) * static_cast<float>(entry[row]);
-          minimum = -(half_at(head + 32, row) * static_cast<float>(entry[16 + row]));
-          break;
-        case Scales::kNibbles16:
-          scale = half_at(head, row) * static_cast<float>(entry[16 * h + row] & 0x0f);
-          minimum = -(half_at(head + 32, row) * static_cast<float>(entry[16 * h + row] >> 4));
-          break;
-        case Scales::kSigned:
-          scale = half_at(head, row) * static_cast<float>(static_cast<int8_t>(entry[row]));
-          break;
-        case Scales::kSigned16:
-          scale = half_at(head, row) * static_cast<float>(static_cast<int8_t>(entry[16 * h + row]));
-          break;
-      }
-      out->scale[h][row] = scale;
-      out->minimum[h][row] = minimum;
-    }
-  }
-}
-
-// Columns of a group's 16 rows as weights. With minima code * scale is exact, so the sum rounds
-// once.
-void group_weights(const PlaneFormat& format, const PackedGroup& group, int row, float out[32]) {
-  for (int c = 0; c < 32; ++c) {
-    const float product = static_cast<float>(group.code[c][row]) * group.scale[c / 16][row];
-    out[c] = format.has_min() ? product + group.minimum[c / 16][row] : product;
-  }
-}
-
-float float_at(Format format, const std::byte* block, int64_t index) {
-  if (format == Format::kF32) {
-    float value;
-    std::memcpy(&value, block + 4 * index, 4);
-    return value;
-  }
-  uint16_t bits;
-  std::memcpy(&bits, block + 2 * index, 2);
-  return format == Format::kF16 ? half_to_float(bits) : bfloat16_to_float(bits);
-}
-
-// Columns [col, col + n) of one row of a block of rows as in the file, `stride` floats apart.
-void raw_columns(Format format, const std::byte* block, int row, int64_t cols, int64_t col,
-                 int64_t n, int64_t stride, float* out) {
-  const FormatInfo& info = *format_info(format);
-  const std::byte* from =
-      block + row * raw_row_bytes(format, cols) + col / info.group * info.group_bytes;
-  float weights[256];
-  for (int64_t c = 0; c < n; c += info.group, from += info.group_bytes) {
-    dequantize_row(format, from, info.group, weights);
-    for (int i = 0; i < info.group; ++i) out[(c + i) * stride] = weights[i];
+    std::memcpy(out + c * static_cast<int64_t>(sizeof(column)), column, sizeof(column));
   }
 }
 
@@ -334,70 +239,23 @@ int64_t packed_block_bytes(Format format, int64_t cols) {
 void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
                 std::byte* out) {
   const int64_t bytes = packed_block_bytes(format, cols);
-  if (has_planes(format)) {
-    std::memset(out, 0, static_cast<size_t>(bytes));
+  if (const PlaneFormat* planes = find_plane_format(format)) {
+    // Zeros are for rows that are not there and for the padding behind the last span.
+    bool is_full = true;
+    for (int row = 0; row < kRowsPerBlock; ++row) is_full = is_full && rows[row] != nullptr;
+    const int64_t kept = is_full ? std::max<int64_t>(0, bytes - planes->span_bytes() - 64) : 0;
+    std::memset(out + kept, 0, static_cast<size_t>(bytes - kept));
     pack_planes_of(format, std::make_integer_sequence<int, kPlaneFormatCount>())(rows, cols, out);
-  } else if (const int float_size = float_bytes(format)) {
-    std::memset(out, 0, static_cast<size_t>(bytes));
-    pack_floats(float_size, rows, cols, out);
+  } else if (is_number(format)) {
+    std::memset(out + bytes - 64, 0, 64);
+    format == Format::kF32 ? pack_floats<uint32_t>(rows, cols, out)
+                           : pack_floats<uint16_t>(rows, cols, out);
   } else {
     const int64_t row_bytes = raw_row_bytes(format, cols);
     std::memset(out, 0, static_cast<size_t>(bytes));
     for (int row = 0; row < kRowsPerBlock; ++row) {
       if (rows[row] != nullptr)
         std::memcpy(out + row * row_bytes, rows[row], static_cast<size_t>(row_bytes));
-    }
-  }
-}
-
-void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out) {
-  const PlaneFormat* planes = find_plane_format(format);
-  PAWL_CHECK(planes != nullptr);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(block);
-  const uint8_t* codes = bytes + planes->planes(group);
-  for (int c = 0; c < 32; ++c) {
-    for (int row = 0; row < kRowsPerBlock; ++row) {
-      const int code = plane_code(*planes, codes, row, c);
-      out->code[c][row] =
-          static_cast<int16_t>(planes->code_book ? kIq4CodeBook[code] : code - planes->offset);
-    }
-  }
-  read_scales(*planes, bytes, group, out);
-}
-
-void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out) {
-  if (const PlaneFormat* planes = find_plane_format(format)) {
-    PackedGroup group;
-    for (int64_t g = 0; g < cols / 32; ++g) {
-      read_group(format, block, g, &group);
-      group_weights(*planes, group, lane, out + 32 * g);
-    }
-  } else if (float_bytes(format) != 0) {
-    for (int64_t c = 0; c < cols; ++c) out[c] = float_at(format, block, c * kRowsPerBlock + lane);
-  } else {
-    raw_columns(format, block, lane, cols, 0, cols, 1, out);
-  }
-}
-
-void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t col, int64_t n,
-                    float* out) {
-  if (const PlaneFormat* planes = find_plane_format(format)) {
-    PackedGroup group;
-    for (int64_t g = 0; g < n / 32; ++g) {
-      read_group(format, block, col / 32 + g, &group);
-      for (int row = 0; row < kRowsPerBlock; ++row) {
-        float weights[32];
-        group_weights(*planes, group, row, weights);
-        for (int c = 0; c < 32; ++c) out[(32 * g + c) * kRowsPerBlock + row] = weights[c];
-      }
-    }
-  } else if (float_bytes(format) != 0) {
-    for (int64_t i = 0; i < n * kRowsPerBlock; ++i) {
-      out[i] = float_at(format, block, col * kRowsPerBlock + i);
-    }
-  } else {
-    for (int row = 0; row < kRowsPerBlock; ++row) {
-      raw_columns(format, block, row, cols, col, n, kRowsPerBlock, out + row);
     }
   }
 }

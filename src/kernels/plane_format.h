@@ -74,6 +74,23 @@ constexpr PlaneFormat kPlaneFormats[] = {
 };
 constexpr int kPlaneFormatCount = sizeof(kPlaneFormats) / sizeof(kPlaneFormats[0]);
 
+static constexpr int index_of(Format format) {  // -1: no planes
+  for (int i = 0; i < kPlaneFormatCount; ++i) {
+    if (kPlaneFormats[i].format == format) return i;
+  }
+  return -1;
+}
+
+// Null where the format has no planes.
+static inline const PlaneFormat* find_plane_format(Format format) {
+  return index_of(format) < 0 ? nullptr : &kPlaneFormats[index_of(format)];
+}
+
+// True where a weight is a number by itself.
+constexpr bool is_number(Format format) {
+  return format == Format::kF32 || format == Format::kF16 || format == Format::kBF16;
+}
+
 // The 16 values an IQ4 code stands for.
 constexpr int8_t kIq4CodeBook[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};

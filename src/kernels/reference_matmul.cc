@@ -76,18 +76,6 @@ QuantizedGroup quantized_group(const std::byte* row, int64_t n, int64_t g) {
   return group;
 }
 
-struct Traits {  // of a format, as far as the sums see it
-  bool by_halves;
-  bool has_min;
-};
-
-Traits traits_of(Format format) {
-  for (const PlaneFormat& row : kPlaneFormats) {
-    if (row.format == format) return {row.by_halves(), row.has_min()};
-  }
-  return {};
-}
-
 // Sum over columns [begin, end) of one group.
 float integer_sum(const PackedGroup& w, int row, const QuantizedGroup& x, int begin, int end) {
   int32_t sum = 0;
@@ -95,19 +83,19 @@ float integer_sum(const PackedGroup& w, int row, const QuantizedGroup& x, int be
   return static_cast<float>(sum);
 }
 
-float add_group(const Traits& traits, const PackedGroup& w, int row, const QuantizedGroup& x,
+float add_group(const PlaneFormat& format, const PackedGroup& w, int row, const QuantizedGroup& x,
                 float acc) {
   float p;
-  if (traits.by_halves) {
+  if (format.by_halves()) {
     p = integer_sum(w, row, x, 0, 16) * w.scale[0][row];
     p = std::fma(integer_sum(w, row, x, 16, 32), w.scale[1][row], p);
-    if (traits.has_min) {
+    if (format.has_min()) {
       p = std::fma(static_cast<float>(x.sum[0]), w.minimum[0][row], p);
       p = std::fma(static_cast<float>(x.sum[1]), w.minimum[1][row], p);
     }
   } else {
     p = integer_sum(w, row, x, 0, 32) * w.scale[0][row];
-    if (traits.has_min) {
+    if (format.has_min()) {
       p = std::fma(static_cast<float>(x.sum[0] + x.sum[1]), w.minimum[0][row], p);
     }
   }
@@ -115,7 +103,7 @@ float add_group(const Traits& traits, const PackedGroup& w, int row, const Quant
 }
 
 void matmul_a8(const MatmulTile& tile) {
-  const Traits traits = traits_of(tile.format);
+  const PlaneFormat& format = *find_plane_format(tile.format);
   const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
   PackedGroup w;
   for (int64_t t = 0; t < tile.tokens; ++t) {
@@ -129,7 +117,7 @@ void matmul_a8(const MatmulTile& tile) {
         const QuantizedGroup x = quantized_group(tile.x + t * tile.x_row_bytes, tile.cols, g);
         float* out = tile.out + t * tile.out_stride + first;
         for (int row = 0; row < kRowsPerBlock && first + row < tile.rows; ++row) {
-          out[row] = add_group(traits, w, row, x, out[row]);
+          out[row] = add_group(format, w, row, x, out[row]);
         }
       }
     }

@@ -11,27 +11,34 @@ using base::Error;
 using base::ErrorCode;
 
 base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const EngineLimits& limits,
-                                                     const base::Clock& clock, StepObserver* observer) {
-  PAWL_CHECK(limits.context > 0 && limits.max_sequences > 0 && limits.tokens_per_step >= limits.max_sequences);
+                                                     const base::Clock& clock,
+                                                     StepObserver* observer) {
+  PAWL_CHECK(limits.context > 0 && limits.max_sequences > 0 &&
+             limits.tokens_per_step >= limits.max_sequences);
   const bool is_exact = runtime.precision() == model::Precision::kReference;
   const int64_t positions = std::max(limits.kv_positions, limits.context);
   const int64_t blocks = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
-  PAWL_TRY(kv::BlockPool pool, kv::BlockPool::create(static_cast<int32_t>(std::min<int64_t>(blocks, INT32_MAX)),
-                                                     runtime.model()->kv_layout(is_exact).block_bytes()));
+  PAWL_TRY(kv::BlockPool pool,
+           kv::BlockPool::create(static_cast<int32_t>(std::min<int64_t>(blocks, INT32_MAX)),
+                                 runtime.model()->kv_layout(is_exact).block_bytes()));
   std::unique_ptr<Engine> engine(new Engine(runtime, limits, clock, observer, std::move(pool)));
   const model::Limits model_limits{.max_tokens = static_cast<int>(limits.tokens_per_step),
                                    .max_rows = limits.max_sequences,
                                    .max_positions = limits.context};
   PAWL_TRY(model::Forward forward,
-           model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), engine->blocks_,
-                                  runtime.precision(), model_limits));
+           model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(),
+                                  engine->blocks_, runtime.precision(), model_limits));
   engine->forward_ = std::make_unique<model::Forward>(std::move(forward));
   return engine;
 }
 
-Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock, StepObserver* observer,
-               kv::BlockPool blocks)
-    : runtime_(runtime), limits_(limits), clock_(clock), observer_(observer), blocks_(std::move(blocks)) {
+Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock,
+               StepObserver* observer, kv::BlockPool blocks)
+    : runtime_(runtime),
+      limits_(limits),
+      clock_(clock),
+      observer_(observer),
+      blocks_(std::move(blocks)) {
   scratch_.resize(static_cast<size_t>(limits.max_sequences));
   choices_.resize(static_cast<size_t>(limits.max_sequences));
   plan_.reserve(static_cast<size_t>(limits.max_sequences));
@@ -45,20 +52,27 @@ base::Result<int64_t> Engine::submit(Request request) {
   if (prompt == 0) return Error{ErrorCode::kInvalidArgument, "the prompt is empty", "prompt"};
   if (prompt >= limits_.context) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the prompt has " + std::to_string(prompt) + " tokens, which leaves no room for a completion in a " +
-                     "context of " + std::to_string(limits_.context),
+                 "the prompt has " + std::to_string(prompt) +
+                     " tokens, which leaves no room for a completion in a " + "context of " +
+                     std::to_string(limits_.context),
                  "prompt"};
   }
   if (request.stops.max_tokens < 0) {
-    return Error{ErrorCode::kInvalidArgument, std::to_string(request.stops.max_tokens) + " is below 0", "max_tokens"};
+    return Error{ErrorCode::kInvalidArgument,
+                 std::to_string(request.stops.max_tokens) + " is below 0", "max_tokens"};
   }
-  for (const base::TokenId id : request.prompt) PAWL_TRY_VOID(runtime_.tokenizer().vocab().check(id));
+  for (const base::TokenId id : request.prompt)
+    PAWL_TRY_VOID(runtime_.tokenizer().vocab().check(id));
   PAWL_TRY_VOID(policy::validate(request.policy));
   PAWL_TRY_VOID(policy::validate_ids(request.policy, runtime_.model()->config().vocabulary));
 
-  const int64_t max_length = std::min(limits_.context, prompt + std::min(request.stops.max_tokens, limits_.context));
+  PAWL_TRY(text::StopMatcher stops, text::StopMatcher::create(request.stops.strings));
+
+  const int64_t max_length =
+      std::min(limits_.context, prompt + std::min(request.stops.max_tokens, limits_.context));
   const int64_t id = next_id_++;
-  sequences_.push_back(std::make_unique<Sequence>(id, std::move(request), runtime_.tokenizer(), max_length));
+  sequences_.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(stops),
+                                                  runtime_.tokenizer(), max_length));
   candidates_.reserve(sequences_.size());
   return id;
 }
@@ -113,9 +127,10 @@ model::Logits Engine::forward() {
     const bool is_whole = sequence.computed + share.tokens == sequence.length();
     const bool wants_row = is_whole && sequence.length() < sequence.max_length;
     const std::span<const base::TokenId> ids(sequence.ids);
-    segments_.push_back({sequence.computed,
-                         ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(share.tokens)),
-                         wants_row ? 1 : 0, &sequence.blocks});
+    segments_.push_back(
+        {sequence.computed,
+         ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(share.tokens)),
+         wants_row ? 1 : 0, &sequence.blocks});
   }
   return forward_->run({segments_});
 }
@@ -124,21 +139,25 @@ void Engine::choose_all(const model::Logits& logits) {
   // Rows are chosen side by side; what follows from a choice happens in order, on this thread.
   int wanted = 0;
   for (const model::Segment& segment : segments_) wanted += segment.wanted;
-  runtime_.pool().run(static_cast<int64_t>(segments_.size()), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (segments_[static_cast<size_t>(i)].wanted == 0) continue;
-      int row = 0;
-      for (int64_t before = 0; before < i; ++before) row += segments_[static_cast<size_t>(before)].wanted;
-      const Sequence& sequence = *sequences_[static_cast<size_t>(plan_[static_cast<size_t>(i)].sequence)];
-      const policy::Situation situation{
-          .row = logits.row(row),
-          .policy = sequence.request.policy,
-          .history = sequence.history,
-          .draw = {sequence.request.policy.seed, static_cast<uint64_t>(sequence.length())},
-          .end_ids = runtime_.tokenizer().vocab().end_ids()};
-      choices_[static_cast<size_t>(i)] = policy::choose(situation, scratch_[static_cast<size_t>(i)]);
-    }
-  });
+  runtime_.pool().run(
+      static_cast<int64_t>(segments_.size()), 1, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (segments_[static_cast<size_t>(i)].wanted == 0) continue;
+          int row = 0;
+          for (int64_t before = 0; before < i; ++before)
+            row += segments_[static_cast<size_t>(before)].wanted;
+          const Sequence& sequence =
+              *sequences_[static_cast<size_t>(plan_[static_cast<size_t>(i)].sequence)];
+          const policy::Situation situation{
+              .row = logits.row(row),
+              .policy = sequence.request.policy,
+              .history = sequence.history,
+              .draw = {sequence.request.policy.seed, static_cast<uint64_t>(sequence.length())},
+              .end_ids = runtime_.tokenizer().vocab().end_ids()};
+          choices_[static_cast<size_t>(i)] =
+              policy::choose(situation, scratch_[static_cast<size_t>(i)]);
+        }
+      });
   PAWL_CHECK(wanted == logits.rows);
   rows_.clear();
   int row = 0;
@@ -149,7 +168,8 @@ void Engine::choose_all(const model::Logits& logits) {
     ++sequence.usage.forward_passes;
     const bool has_row = segment.wanted == 1;
     rows_.push_back({sequence.id, segment.first_position, segment.ids,
-                     has_row ? logits.row(row++) : std::span<const float>(), has_row ? &choices_[i] : nullptr});
+                     has_row ? logits.row(row++) : std::span<const float>(),
+                     has_row ? &choices_[i] : nullptr});
     if (has_row) {
       take_choice(sequence, choices_[i]);
     } else if (sequence.computed == sequence.max_length) {
@@ -165,24 +185,33 @@ void Engine::take_choice(Sequence& sequence, const policy::Choice& choice) {
     return;
   }
   sequence.timeline.last_token_ns = clock_.now_ns();
-  if (sequence.usage.completion_tokens++ == 0) sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
+  if (sequence.usage.completion_tokens++ == 0)
+    sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
   sequence.ids.push_back(choice.id);
   sequence.history.accept(choice);
-  if (runtime_.tokenizer().vocab().is_end(choice.id) && !sequence.request.policy.ignore_eos) {
+  if (runtime_.tokenizer().vocab().is_end(choice.id)) {
+    sequence.request.sink->on_delta(
+        {.id = choice.id, .text = {}, .choice = &choice, .stamp_ns = sequence.timeline.last_token_ns});
     sequence.finished.end_token = choice.id;
     finish(sequence, FinishReason::kStop);
     return;
   }
   emit_text(sequence, choice);
-  if (!sequence.is_finished && sequence.length() == sequence.max_length) finish(sequence, FinishReason::kLength);
+  if (!sequence.is_finished && sequence.length() == sequence.max_length)
+    finish(sequence, FinishReason::kLength);
 }
 
 void Engine::emit_text(Sequence& sequence, const policy::Choice& choice) {
-  const std::string text = sequence.stops.push(sequence.decoder.push(choice.id));
-  sequence.request.sink->on_delta(
-      {.id = choice.id, .text = text, .choice = &choice, .stamp_ns = sequence.timeline.last_token_ns});
-  if (sequence.stops.has_matched()) {
-    sequence.finished.stop_string = sequence.stops.matched();
+  sequence.decoded.clear();
+  sequence.released.clear();
+  sequence.decoder.push(choice.id, sequence.decoded);
+  const bool is_stopped = sequence.stops.push(sequence.decoded, sequence.released);
+  sequence.request.sink->on_delta({.id = choice.id,
+                                   .text = sequence.released,
+                                   .choice = &choice,
+                                   .stamp_ns = sequence.timeline.last_token_ns});
+  if (is_stopped) {
+    sequence.finished.stop_string = sequence.request.stops.strings[*sequence.stops.found()];
     finish(sequence, FinishReason::kStop);
   }
 }
@@ -207,9 +236,11 @@ void Engine::retire_finished() {
     if (!sequence->is_finished) continue;
     for (const kv::BlockId block : sequence->blocks) blocks_.release(block);
     Finished& finished = sequence->finished;
-    if (!sequence->stops.has_matched()) {
-      finished.text = sequence->stops.push(sequence->decoder.flush());
-      finished.text += sequence->stops.flush();
+    if (!sequence->stops.found()) {
+      sequence->decoded.clear();
+      sequence->decoder.flush(sequence->decoded);
+      sequence->stops.push(sequence->decoded, finished.text);
+      sequence->stops.flush(finished.text);
     }
     sequence->timeline.finished_ns = clock_.now_ns();
     finished.usage = sequence->usage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step: which sequences run, one forward pass over all of them, one choice each. The only place that sees both
-// the model and the policy.
+// The step: which sequences run, one forward pass over all of them, one choice each. The only place
+// that sees both the model and the policy.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 namespace pawl::engine {
 
 struct EngineLimits {
-  int64_t context = 4096;        // positions of one sequence
-  int64_t kv_positions = 0;      // of all sequences together; 0: one full context
-  int max_sequences = 8;         // that get logits in one step
+  int64_t context = 4096;    // positions of one sequence
+  int64_t kv_positions = 0;  // of all sequences together; 0: one full context
+  int max_sequences = 8;     // that get logits in one step
   int64_t tokens_per_step = 512;
 };
 
@@ -31,10 +31,12 @@ class Engine {
  public:
   // runtime, clock, observer: outlive the engine. observer may be null.
   static base::Result<std::unique_ptr<Engine>> create(Runtime& runtime, const EngineLimits& limits,
-                                                      const base::Clock& clock, StepObserver* observer = nullptr);
+                                                      const base::Clock& clock,
+                                                      StepObserver* observer = nullptr);
 
-  // Accepts a request and gives its number; from then on it gets exactly one Finished. Errors, all kInvalidArgument:
-  // an empty prompt, an id outside the vocabulary, a prompt that leaves no room in the context, a knob out of range.
+  // Accepts a request and gives its number; from then on it gets exactly one Finished. Errors, all
+  // kInvalidArgument: an empty prompt, an id outside the vocabulary, a prompt that leaves no room
+  // in the context, a knob out of range.
   base::Result<int64_t> submit(Request request);
 
   // One turn of the loop. False when no sequence is left.
@@ -49,8 +51,8 @@ class Engine {
   int32_t free_blocks() const { return blocks_.free_blocks(); }
 
  private:
-  Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock, StepObserver* observer,
-         kv::BlockPool blocks);
+  Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock,
+         StepObserver* observer, kv::BlockPool blocks);
 
   // The milestones of step(), in order.
   void drop_cancelled();

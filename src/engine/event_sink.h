@@ -14,11 +14,12 @@
 
 namespace pawl::engine {
 
-// One token. Its text may be empty: half a character, or the head of what may become a stop string, is held back
-// until it is decided. Text that was given out is never taken back.
+// One token, the end token included. Its text may be empty: the end token has none, and half a
+// character, or the head of what may become a stop string, is held back until it is decided. Text
+// that was given out is never taken back.
 struct Delta {
   base::TokenId id = 0;
-  std::string_view text;       // UTF-8, valid during the call; what this token released
+  std::string_view text;                   // UTF-8, valid during the call; what this token released
   const policy::Choice* choice = nullptr;  // valid during the call
   int64_t stamp_ns = 0;
 };
@@ -33,7 +34,8 @@ std::string_view finish_reason_name(FinishReason reason);
 
 struct Usage {
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;      // of the prompt, not computed because their keys and values were there
+  int64_t cached_tokens =
+      0;  // of the prompt, not computed because their keys and values were there
   int64_t completion_tokens = 0;  // selected ids, the end token included: each cost a row of logits
   int64_t forward_passes = 0;     // batches this request took part in
 };

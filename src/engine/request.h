@@ -22,9 +22,9 @@ struct Request {
   std::vector<base::TokenId> prompt;  // at least one id
   policy::Policy policy;
   Stops stops;
-  std::stop_token stop_token;                // asked before each step
-  EventSink* sink = nullptr;                 // outlives the sequence
-  int64_t received_ns = 0;                   // on the engine's clock
+  std::stop_token stop_token;  // asked before each step
+  EventSink* sink = nullptr;   // outlives the sequence
+  int64_t received_ns = 0;     // on the engine's clock
 };
 
 }  // namespace pawl::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is opened once for a model file: weights, tokenizer, compute threads and the kernel variant.
+// Everything that is opened once for a model file: weights, tokenizer, compute threads and the
+// kernel variant.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@
 namespace pawl::engine {
 
 struct RuntimeOptions {
-  int threads = 0;          // 0: the CPUs this process may use
-  std::string_view isa;     // a kernel variant by name; empty: $PAWL_ISA, else the best
+  int threads = 0;       // 0: the CPUs this process may use
+  std::string_view isa;  // a kernel variant by name; empty: $PAWL_ISA, else the best
   model::Precision precision = model::Precision::kFast;
 };
 
@@ -27,7 +28,8 @@ struct RuntimeOptions {
 class Runtime {
  public:
   // Errors name the file and, within it, the key or tensor at fault.
-  static base::Result<std::unique_ptr<Runtime>> open(const std::string& path, const RuntimeOptions& options);
+  static base::Result<std::unique_ptr<Runtime>> open(const std::string& path,
+                                                     const RuntimeOptions& options);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }

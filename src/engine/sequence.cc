@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sequence.h"
 
+#include <algorithm>
+
+#include "kv/layout.h"
+
 namespace pawl::engine {
 
-Sequence::Sequence(int64_t number, Request accepted, const text::Tokenizer& tokenizer, int64_t max_length_)
+Sequence::Sequence(int64_t number, Request accepted, text::StopMatcher matcher,
+                   const text::Tokenizer& tokenizer, int64_t max_length_)
     : id(number),
       request(std::move(accepted)),
       ids(request.prompt),
       max_length(max_length_),
       history(request.policy, request.prompt, static_cast<size_t>(max_length_)),
-      decoder(tokenizer),
-      stops(request.stops.strings) {
+      decoder(tokenizer, {}),
+      stops(std::move(matcher)) {
   ids.reserve(static_cast<size_t>(max_length));
   usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   timeline.received_ns = request.received_ns;
@@ -27,10 +32,14 @@ Candidate Sequence::candidate() const {
 
 std::string_view finish_reason_name(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "cancelled";
-    case FinishReason::kError: return "error";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kError:
+      return "error";
   }
   return "error";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step shows to whoever looks from inside. Digests, gaps and files are the observer's business.
+// What a step shows to whoever looks from inside. Digests, gaps and files are the observer's
+// business.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ struct StepRow {
   int64_t request = 0;
   int64_t first_position = 0;             // of `inputs`
   std::span<const base::TokenId> inputs;  // ids computed in this step
-  std::span<const float> logits;          // the row the choice was made from; empty for an unfinished prompt
+  std::span<const float>
+      logits;  // the row the choice was made from; empty for an unfinished prompt
   const policy::Choice* choice = nullptr;  // null for an unfinished prompt
 };
 

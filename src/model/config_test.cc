@@ -1,14 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
+// Model files that are well-formed GGUF and wrong as models: each is refused by the name of what is
+// wrong.
 #include "model/config.h"
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "gguf/writer.h"
+#include "model/model.h"
+#include "support/golden.h"
 
 namespace pawl::model {
 namespace {
 
-TEST(Placeholder, Config) {}
+// A copy of a small model, changed on the way.
+struct Changes {
+  std::function<bool(std::string_view key, gguf::Writer&)> replace_key = [](auto, auto&) {
+    return false;
+  };
+  std::function<bool(const gguf::TensorView&, gguf::Writer&)> replace_tensor = [](auto&, auto&) {
+    return false;
+  };
+  std::function<void(gguf::Writer&)> add_more = [](auto&) {};
+};
+
+class BadModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto path = tests::golden_path("tiny/qwen3.gguf");
+    if (!path) GTEST_SKIP() << "missing: golden/tiny/qwen3.gguf";
+    file_ = gguf::open(*path).value();
+  }
+
+  base::Result<std::shared_ptr<const Model>> load(const Changes& changes) {
+    gguf::Writer writer;
+    for (const auto& [key, value] : file_->metadata().entries()) {
+      if (changes.replace_key(key, writer)) continue;
+      if (value.type == gguf::ValueType::kArray) {
+        writer.add_raw_array(key, value.element, value.count, value.payload);
+      } else if (value.type == gguf::ValueType::kString) {
+        writer.add(key, std::string_view(reinterpret_cast<const char*>(value.payload.data()),
+                                         value.payload.size()));
+      } else {
+        writer.add_raw(key, value.type, value.payload);
+      }
+    }
+    for (const gguf::TensorView& t : file_->tensors()) {
+      if (changes.replace_tensor(t, writer)) continue;
+      writer.add_tensor(t.name, t.type, {t.dims.begin(), t.dims.begin() + t.n_dims}, t.data);
+    }
+    changes.add_more(writer);
+    bytes_ = writer.bytes();
+    auto copy = gguf::open_bytes(bytes_);
+    if (!copy.ok()) return copy.error();
+    return Model::create(*copy, pool_);
+  }
+
+  // The message of the error, or what happened instead.
+  std::string refusal(const Changes& changes) {
+    auto model = load(changes);
+    return model.ok() ? "it loads" : model.error().message;
+  }
+
+  template <typename T>
+  static Changes with_key(std::string name, T value) {
+    Changes changes;
+    changes.replace_key = [name, value](std::string_view key, gguf::Writer& writer) {
+      if (key != name) return false;
+      writer.add(key, value);
+      return true;
+    };
+    return changes;
+  }
+
+  std::shared_ptr<const gguf::File> file_;
+  std::vector<std::byte> bytes_;
+  base::TaskPool pool_{1};
+};
+
+using testing::Test;
+
+bool names(const std::string& message, std::initializer_list<const char*> parts) {
+  for (const char* part : parts) {
+    if (message.find(part) == std::string::npos) return false;
+  }
+  return true;
+}
+
+TEST_F(BadModel, AnUnchangedCopyLoads) {
+  EXPECT_EQ(refusal({}), "it loads");
+}
+
+TEST_F(BadModel, AMissingTensorIsNamed) {
+  Changes changes;
+  changes.replace_tensor = [](const gguf::TensorView& t, gguf::Writer&) {
+    return t.name == "blk.1.ffn_up.weight";
+  };
+  EXPECT_TRUE(names(refusal(changes), {"blk.1.ffn_up.weight", "missing"})) << refusal(changes);
+}
+
+TEST_F(BadModel, AWrongShapeIsNamedWithTheExpectedOne) {
+  Changes changes;
+  changes.replace_tensor = [](const gguf::TensorView& t, gguf::Writer& w) {
+    if (t.name != "blk.0.attn_k.weight") return false;
+    w.add_tensor(t.name, t.type,
+                 {static_cast<uint64_t>(t.dims[0]), static_cast<uint64_t>(t.dims[1] / 2)},
+                 t.data.first(t.data.size() / 2));
+    return true;
+  };
+  EXPECT_TRUE(names(refusal(changes), {"blk.0.attn_k.weight", "[64, 32]", "[64, 64]"}))
+      << refusal(changes);
+}
+
+TEST_F(BadModel, ATensorTypeWithoutKernelsSaysSo) {
+  Changes changes;
+  changes.replace_tensor = [](const gguf::TensorView& t, gguf::Writer& w) {
+    if (t.name != "blk.0.attn_norm.weight") return false;
+    w.add_tensor(t.name, gguf::TensorType::kI32, {64}, t.data);
+    return true;
+  };
+  EXPECT_TRUE(names(refusal(changes), {"blk.0.attn_norm.weight", "I32", "no kernel"}))
+      << refusal(changes);
+}
+
+TEST_F(BadModel, AnUnknownArchitectureListsTheKnownOnes) {
+  const std::string message =
+      refusal(with_key("general.architecture", std::string_view("made-up")));
+  EXPECT_TRUE(names(message, {"general.architecture", "made-up", "gemma3", "qwen2"})) << message;
+}
+
+TEST_F(BadModel, S056_MoreLayersThanThereAreTensors) {
+  for (const uint32_t layers : {0u, 3u, 513u, 100000u, 2147483647u, 4294967295u}) {
+    const std::string message = refusal(with_key("qwen3.block_count", layers));
+    EXPECT_TRUE(names(message, {"qwen3.block_count", std::to_string(layers).c_str()}) ||
+                names(message, {"blk.2.", "missing"}))
+        << message;
+  }
+}
+
+TEST_F(BadModel, SizesOutOfRangeNameTheirKey) {
+  for (const char* key :
+       {"qwen3.embedding_length", "qwen3.attention.head_count", "qwen3.attention.head_count_kv",
+        "qwen3.attention.key_length", "qwen3.feed_forward_length", "qwen3.rope.dimension_count"}) {
+    for (const uint32_t value : {0u, 4294967295u}) {
+      const std::string message = refusal(with_key(key, value));
+      EXPECT_TRUE(names(message, {key})) << message;
+    }
+  }
+  EXPECT_TRUE(
+      names(refusal(with_key("qwen3.attention.head_count_kv", 3u)), {"head_count_kv", "3"}));
+  EXPECT_TRUE(names(refusal(with_key("qwen3.rope.freq_base", -1.0f)), {"rope.freq_base"}));
+  EXPECT_TRUE(
+      names(refusal(with_key("qwen3.rope.freq_base", __builtin_nanf(""))), {"rope.freq_base"}));
+}
+
+TEST_F(BadModel, AnUnknownRopeScalingIsRefusedByName) {
+  Changes changes;
+  changes.add_more = [](gguf::Writer& w) {
+    w.add("qwen3.rope.scaling.type", std::string_view("spiral"));
+  };
+  EXPECT_TRUE(names(refusal(changes), {"rope.scaling.type", "spiral", "yarn"})) << refusal(changes);
+}
+
+TEST_F(BadModel, S058_TensorsNobodyReadsAreListedAndHarmless) {
+  Changes changes;
+  const std::vector<float> zeros(64);
+  changes.add_more = [&](gguf::Writer& w) {
+    w.add_tensor("v.blk.0.attn_q.weight", gguf::TensorType::kF32, {64},
+                 std::as_bytes(std::span(zeros)));
+  };
+  auto model = load(changes);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ((*model)->unused_tensors(), std::vector<std::string>{"v.blk.0.attn_q.weight"});
+}
 
 }  // namespace
 }  // namespace pawl::model

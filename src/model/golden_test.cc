@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits of small models against an independent implementation that rounds nothing, and against themselves: the same
-// bits for every cut into chunks, thread count and kernel variant.
+// Logits of small models against an independent implementation that rounds nothing, and against
+// themselves: the same bits for every cut into chunks, thread count and kernel variant.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,9 +14,10 @@ namespace {
 
 using base::TokenId;
 
-const char* const kTiny[] = {"gemma3", "gemma3-ropelinear", "qwen2",       "qwen2-untied",  "qwen3",
-                             "llama-untied", "llama-tied", "llama-spm",   "llama-mistral", "llama-ropefreqs",
-                             "llama-ropelinear", "llama-yarn", "gemma",   "gemma2"};
+const char* const kTiny[] = {
+    "gemma3",           "gemma3-ropelinear", "qwen2",     "qwen2-untied",  "qwen3",
+    "llama-untied",     "llama-tied",        "llama-spm", "llama-mistral", "llama-ropefreqs",
+    "llama-ropelinear", "llama-yarn",        "gemma",     "gemma2"};
 
 // The variants that this machine can run.
 std::vector<const kernels::Table*> variants() {
@@ -28,7 +29,9 @@ std::vector<const kernels::Table*> variants() {
   return tables;
 }
 
-const kernels::Table& best() { return *kernels::choose_table("").value(); }
+const kernels::Table& best() {
+  return *kernels::choose_table("").value();
+}
 
 int argmax(std::span<const float> row) {
   return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
@@ -41,7 +44,8 @@ class TinyModel : public testing::TestWithParam<const char*> {
     const auto gguf = tests::golden_path("tiny/" + name + ".gguf");
     const auto json = tests::golden_path("tiny/" + name + ".json");
     const auto npy = tests::golden_path("tiny/" + name + ".logits.npy");
-    if (!gguf || !json || !npy) GTEST_SKIP() << "missing: golden/tiny/" << name << ".{gguf,json,logits.npy}";
+    if (!gguf || !json || !npy)
+      GTEST_SKIP() << "missing: golden/tiny/" << name << ".{gguf,json,logits.npy}";
     path_ = *gguf;
     expected_ = tests::read_npy(*npy);
     info_ = tests::read_json(*json);
@@ -65,15 +69,16 @@ class TinyModel : public testing::TestWithParam<const char*> {
   std::vector<std::vector<TokenId>> sequences_;
 };
 
-// Tolerance: the oracle against itself, batch or single tokens, differs by up to 6e-5; float32 sums in another order
-// stay well below 1e-3.
+// Tolerance: the oracle against itself, batch or single tokens, differs by up to 6e-5; float32 sums
+// in another order stay well below 1e-3.
 TEST_P(TinyModel, ReferenceLogitsAreTheExactOnes) {
   TestSession session(path_, best(), 2, Precision::kReference);
   const std::vector<float> rows = all_rows(session, 512);
   ASSERT_EQ(rows.size(), expected_.data.size());
   double worst = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(rows[i]) - static_cast<double>(expected_.data[i])));
+    worst = std::max(
+        worst, std::abs(static_cast<double>(rows[i]) - static_cast<double>(expected_.data[i])));
   }
   RecordProperty("max_abs_diff", std::to_string(worst));
   EXPECT_LE(worst, 1e-3);

@@ -3,6 +3,14 @@
 
 namespace pawl::model {
 
+base::Result<std::shared_ptr<const Model>> Model::open(const std::string& path,
+                                                       base::TaskPool& pool) {
+  PAWL_TRY(std::shared_ptr<const gguf::File> file, gguf::open(path));
+  auto model = create(std::move(file), pool);
+  if (!model.ok() && model.error().where.empty()) model.error().where = path;
+  return model;
+}
+
 base::Result<std::shared_ptr<const Model>> Model::create(std::shared_ptr<const gguf::File> file,
                                                          base::TaskPool& pool) {
   PAWL_TRY(ModelConfig config, read_config(*file));

@@ -17,11 +17,16 @@ namespace pawl::model {
 
 class Model {
  public:
-  // Checks and packs all weights on `pool`. Errors name the key or the tensor at fault.
+  // Opens a file (all parts of a split one), checks and packs all weights on `pool`. Errors name
+  // the file and, within it, the key or the tensor at fault.
+  static base::Result<std::shared_ptr<const Model>> open(const std::string& path,
+                                                         base::TaskPool& pool);
+
+  // The same for a file that is open.
   static base::Result<std::shared_ptr<const Model>> create(std::shared_ptr<const gguf::File> file,
                                                            base::TaskPool& pool);
 
-  const gguf::File& file() const { return *file_; }
+  const std::shared_ptr<const gguf::File>& file() const { return file_; }
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
   const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: one sequence with its own blocks on a Forward, so that a test can say "these ids, in chunks of 7".
+// For tests: one sequence with its own blocks on a Forward, so that a test can say "these ids, in
+// chunks of 7".
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,24 +19,28 @@ namespace pawl::model {
 
 class TestSession {
  public:
-  TestSession(const std::string& path, const kernels::Table& table, int threads, Precision precision,
-              int64_t positions = 256, int max_tokens = 512, int max_rows = 128)
+  TestSession(const std::string& path, const kernels::Table& table, int threads,
+              Precision precision, int64_t positions = 256, int max_tokens = 512,
+              int max_rows = 128)
       : pool_(threads) {
     auto file = gguf::open(path);
     if (!file.ok()) throw std::runtime_error(file.error().message);
     auto model = Model::create(*file, pool_);
     if (!model.ok()) throw std::runtime_error(model.error().message);
     model_ = *model;
-    const int32_t blocks = static_cast<int32_t>((positions + kv::kBlockPositions - 1) / kv::kBlockPositions);
-    auto pool = kv::BlockPool::create(blocks, model_->kv_layout(precision == Precision::kReference).block_bytes());
+    const int32_t blocks =
+        static_cast<int32_t>((positions + kv::kBlockPositions - 1) / kv::kBlockPositions);
+    auto pool = kv::BlockPool::create(
+        blocks, model_->kv_layout(precision == Precision::kReference).block_bytes());
     blocks_ = std::make_unique<kv::BlockPool>(std::move(pool).value());
     for (int32_t i = 0; i < blocks; ++i) table_.push_back(blocks_->take().value());
     // What was never written must never matter.
     for (int32_t i = 0; i < blocks; ++i) {
       std::fill_n(blocks_->bytes(i), blocks_->block_bytes(), std::byte{0xff});
     }
-    auto forward = Forward::create(model_, table, pool_, *blocks_, precision,
-                                   Limits{.max_tokens = max_tokens, .max_rows = max_rows, .max_positions = positions});
+    auto forward = Forward::create(
+        model_, table, pool_, *blocks_, precision,
+        Limits{.max_tokens = max_tokens, .max_rows = max_rows, .max_positions = positions});
     forward_ = std::make_unique<Forward>(std::move(forward).value());
   }
 
@@ -52,11 +57,13 @@ class TestSession {
     for (int begin = 0; begin < n; begin += chunk) {
       const int count = std::min(chunk, n - begin);
       const int rows_here = std::clamp(begin + count - (n - wanted), 0, count);
-      const Segment segment{position_, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), rows_here,
-                            &table_};
+      const Segment segment{position_,
+                            ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)),
+                            rows_here, &table_};
       const Logits logits = forward_->run(Batch{{&segment, 1}});
       if (logits.rows > 0) {
-        rows.insert(rows.end(), logits.data, logits.data + int64_t{logits.rows} * logits.vocabulary);
+        rows.insert(rows.end(), logits.data,
+                    logits.data + int64_t{logits.rows} * logits.vocabulary);
       }
       position_ += count;
     }

@@ -18,8 +18,8 @@ struct RowsOptions {
   int chunk = 512;    // positions per forward pass; changes no bit
 };
 
-// Calls row(position, logits [vocabulary]) for each position in order. The view is valid during the call.
-// Errors: kInvalidArgument for an empty text or an id outside the vocabulary; kOutOfMemory.
+// Calls row(position, logits [vocabulary]) for each position in order. The view is valid during the
+// call. Errors: kInvalidArgument for an empty text or an id outside the vocabulary; kOutOfMemory.
 base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::TokenId> ids,
                                 const RowsOptions& options,
                                 const std::function<void(int64_t, std::span<const float>)>& row);

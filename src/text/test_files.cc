@@ -55,9 +55,8 @@ TinyVocabulary TinyVocabulary::of(const std::string& tiny_name) {
   const gguf::Metadata& metadata = (*file)->metadata();
   made.model = metadata.get_string("tokenizer.ggml.model").value();
   made.pre = metadata.get_string("tokenizer.ggml.pre").value();
-  for (auto text : metadata.get_string_array("tokenizer.ggml.tokens").value()) {
-    made.tokens.emplace_back(text);
-  }
+  const auto tokens = metadata.get_string_array("tokenizer.ggml.tokens").value();
+  for (std::string_view text : tokens) made.tokens.emplace_back(text);
   const auto types = metadata.get_i32_array("tokenizer.ggml.token_type").value();
   for (size_t i = 0; i < types.size(); ++i) made.types.push_back(types[i]);
   if (metadata.find("tokenizer.ggml.scores") != nullptr) {
@@ -65,9 +64,8 @@ TinyVocabulary TinyVocabulary::of(const std::string& tiny_name) {
     for (size_t i = 0; i < scores.size(); ++i) made.scores.push_back(scores[i]);
   }
   if (metadata.find("tokenizer.ggml.merges") != nullptr) {
-    for (auto text : metadata.get_string_array("tokenizer.ggml.merges").value()) {
-      made.merges.emplace_back(text);
-    }
+    const auto merges = metadata.get_string_array("tokenizer.ggml.merges").value();
+    for (std::string_view text : merges) made.merges.emplace_back(text);
   }
   return made;
 }

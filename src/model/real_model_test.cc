@@ -9,29 +9,12 @@
 #include "kernels/kernels.h"
 #include "model/session_for_test.h"
 #include "support/golden.h"
+#include "support/logits.h"
 
 namespace pawl::model {
 namespace {
 
 using base::TokenId;
-
-double log_sum_exp(std::span<const float> row) {
-  const double most = *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (const float x : row) sum += std::exp(static_cast<double>(x) - most);
-  return most + std::log(sum);
-}
-
-// KL(p || q) in nats over the whole vocabulary.
-double divergence(std::span<const float> p, std::span<const float> q) {
-  const double lp = log_sum_exp(p), lq = log_sum_exp(q);
-  double sum = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    const double a = static_cast<double>(p[i]) - lp, b = static_cast<double>(q[i]) - lq;
-    sum += std::exp(a) * (a - b);
-  }
-  return sum;
-}
 
 struct Prompt {
   std::string name;
@@ -105,8 +88,8 @@ TEST_P(RealModel, ReferenceMatchesAndFastIsNoFurtherFromExactThanLlamaCpp) {
         worst =
             std::max(worst, std::abs(static_cast<double>(r[entry[0].get<size_t>()]) - expected));
       }
-      EXPECT_NEAR(log_sum_exp(r), position["exact"]["logsumexp"].get<double>(), 1e-3);
-      const double here = divergence(r, row(quick, i));
+      EXPECT_NEAR(tests::log_sum_exp(r), position["exact"]["logsumexp"].get<double>(), 1e-3);
+      const double here = tests::divergence(r, row(quick, i));
       kl += here;
       worst_kl = std::max(worst_kl, here);
       kl_llama += position["kl_exact_fast"].get<double>();
@@ -132,7 +115,7 @@ TEST_P(RealModel, SameBitsForChunksAndThreads) {
   std::vector<float> first;
   for (const int threads : {2, 1}) {
     TestSession session(path_, table, threads, Precision::kFast, 1024, 512, 4);
-    for (const int chunk : {512, 64, 7}) {
+    for (const int chunk : {512, 64, 7, 1}) {
       session.restart();
       const std::vector<float> rows = session.append(prompt.ids, chunk, 4);
       if (first.empty()) first = rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and reading the reference data: first what a clone carries in tests/golden, then $PAWL_SHARED/golden
-// (default: ../shared/golden beside the repository). Models: $PAWL_HOME/models.
+// Finding and reading the reference data: first what a clone carries in tests/golden, then
+// $PAWL_SHARED/golden (default: ../shared/golden beside the repository). Models: $PAWL_HOME/models.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace pawl::tests {
 inline std::optional<std::string> golden_path(const std::string& name) {
   const std::filesystem::path source(PAWL_SOURCE_DIR);
   const char* shared = std::getenv("PAWL_SHARED");
-  const std::filesystem::path outside = shared != nullptr ? std::filesystem::path(shared) : source / "../shared";
+  const std::filesystem::path outside =
+      shared != nullptr ? std::filesystem::path(shared) : source / "../shared";
   for (const auto& path : {source / "tests/golden" / name, outside / "golden" / name}) {
     if (std::filesystem::exists(path)) return path.string();
   }
@@ -30,7 +31,8 @@ inline std::optional<std::string> model_path(const std::string& name) {
   const char* home = std::getenv("PAWL_HOME");
   const char* user = std::getenv("HOME");
   const std::filesystem::path base =
-      home != nullptr ? std::filesystem::path(home) : std::filesystem::path(user != nullptr ? user : "/") / ".cache/pawl";
+      home != nullptr ? std::filesystem::path(home)
+                      : std::filesystem::path(user != nullptr ? user : "/") / ".cache/pawl";
   const std::filesystem::path path = base / "models" / (name + ".gguf");
   if (!std::filesystem::exists(path)) return std::nullopt;
   return path.string();
@@ -51,7 +53,8 @@ struct Npy {
 inline Npy read_npy(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const size_t header = 10 + static_cast<unsigned char>(bytes[8]) + 256 * static_cast<unsigned char>(bytes[9]);
+  const size_t header =
+      10 + static_cast<unsigned char>(bytes[8]) + 256 * static_cast<unsigned char>(bytes[9]);
   const std::string text = bytes.substr(10, header - 10);
   Npy npy;
   const size_t open = text.find('(');

@@ -91,15 +91,20 @@ struct Limits {
   double operations_per_second = 0;
 };
 
+typedef uint64_t Sixteen __attribute__((vector_size(16)));
+
 uint64_t read_all(const std::byte* bytes, int64_t begin, int64_t end) {
-  uint64_t sum[8] = {};
+  Sixteen sum[4] = {};
   for (int64_t i = begin; i < end; i += 64) {
-    __builtin_prefetch(bytes + i + 4096);
-    uint64_t line[8];
-    std::memcpy(line, bytes + i, 64);
-    for (int k = 0; k < 8; ++k) sum[k] ^= line[k];
+    __builtin_prefetch(bytes + i + 4096, 0, 2);
+    const auto* line = reinterpret_cast<const Sixteen*>(bytes + i);
+    sum[0] ^= line[0];
+    sum[1] ^= line[1];
+    sum[2] ^= line[2];
+    sum[3] ^= line[3];
   }
-  return sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
+  const Sixteen all = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
+  return all[0] ^ all[1];
 }
 
 Limits measure_limits(base::TaskPool& pool) {

@@ -3,6 +3,8 @@
 // and packed.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,18 +31,22 @@ inline constexpr Format kFormatsWithPlanes[] = {
     Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,   Format::kQ2_K,
     Format::kQ3_K, Format::kQ4_K, Format::kQ5_K, Format::kQ6_K, Format::kIQ4_NL, Format::kIQ4_XS};
 
-// 64-byte aligned memory of exactly `size` bytes, so that a sanitizer sees a read past the end.
+// Zeroed memory, 64-byte aligned, of `size` bytes rounded up to 64. What is large stands on huge
+// pages where the system grants them: with pages of 4 KB one core reads at about half the rate.
 class AlignedBytes {
  public:
-  explicit AlignedBytes(int64_t size)
-      : bytes_(static_cast<std::byte*>(
-            std::aligned_alloc(64, static_cast<size_t>((size + 63) / 64 * 64)))) {
-    std::memset(bytes_.get(), 0, static_cast<size_t>((size + 63) / 64 * 64));
+  explicit AlignedBytes(int64_t size) {
+    const size_t alignment = size >= kHugePage ? kHugePage : 64;
+    const size_t bytes = (static_cast<size_t>(size) + alignment - 1) / alignment * alignment;
+    bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, bytes)));
+    if (size >= kHugePage) madvise(bytes_.get(), bytes, MADV_HUGEPAGE);
+    std::memset(bytes_.get(), 0, bytes);
   }
   std::byte* data() { return bytes_.get(); }
   const std::byte* data() const { return bytes_.get(); }
 
  private:
+  static constexpr int64_t kHugePage = int64_t{2} << 20;
   struct Free {
     void operator()(std::byte* bytes) const { std::free(bytes); }
   };

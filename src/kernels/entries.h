@@ -15,6 +15,7 @@ struct MatmulEntries {
   decltype(Table::quantize_a8) quantize_a8;
   decltype(Table::matmul_a8) matmul_a8;
   decltype(Table::matmul_f32) matmul_f32;
+  decltype(Table::dot_peak) dot_peak;
 };
 
 struct VectorEntries {

@@ -102,6 +102,9 @@ struct Table {
   void (*matmul_a8)(const MatmulTile& tile);
   // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.
   void (*matmul_f32)(const MatmulTile& tile);
+  // No product, but the limit of matmul_a8: `turns` rounds of nothing but this variant's step of a dot product of
+  // 8-bit numbers, on registers. Gives the operations done, 2 per pair of numbers; turns times those of one turn.
+  int64_t (*dot_peak)(int64_t turns);
 
   // ---- vectors of n floats; in and out may be the same array. exp is at most 2 ulp off and rounds to subnormals,
   // tanh at most 4 ulp. NaN in gives NaN out; infinities give what the formula gives (silu and gelu of -infinity: NaN).

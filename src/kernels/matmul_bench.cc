@@ -14,13 +14,8 @@
 #include <string>
 
 #include "base/task_pool.h"
-#include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "kernels/test_weights.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace pawl::kernels {
 namespace {
@@ -45,46 +40,6 @@ const Table& table() {
 
 // ---- the machine's limits
 // ------------------------------------------------------------------------------------
-
-#if defined(__x86_64__)
-__attribute__((target("avx512f,avx512bw,avx512vnni"))) double vnni_operations(int64_t turns) {
-  __m512i sum[12];
-  for (__m512i& s : sum) s = _mm512_setzero_si512();
-  __m512i a = _mm512_set1_epi8(3), b = _mm512_set1_epi8(2);
-  for (int64_t i = 0; i < turns; ++i) {
-    asm volatile("" : "+v"(a), "+v"(b));
-#pragma GCC unroll 12
-    for (__m512i& s : sum) s = _mm512_dpbusd_epi32(s, a, b);
-  }
-  for (__m512i& s : sum) asm volatile("" ::"v"(s));
-  return static_cast<double>(turns) * 12 * 128;
-}
-
-__attribute__((target("avx2"))) double maddubs_operations(int64_t turns) {
-  __m256i sum[8];
-  for (__m256i& s : sum) s = _mm256_setzero_si256();
-  __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(2);
-  const __m256i ones = _mm256_set1_epi16(1);
-  for (int64_t i = 0; i < turns; ++i) {
-#pragma GCC unroll 8
-    for (__m256i& s : sum) {
-      asm volatile("" : "+x"(a));
-      s = _mm256_add_epi32(s, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), ones));
-    }
-  }
-  for (__m256i& s : sum) asm volatile("" ::"x"(s));
-  return static_cast<double>(turns) * 8 * 64;
-}
-
-double operations(int64_t turns) {
-  const bool has_vnni = cpu_features().avx512vnni && std::string(table().name) == "avx512vnni";
-  return has_vnni ? vnni_operations(turns) : maddubs_operations(turns);
-}
-#else
-double operations(int64_t) {
-  return 0;
-}
-#endif
 
 struct Limits {
   double read_bytes_per_second = 0;
@@ -119,13 +74,14 @@ Limits measure_limits(base::TaskPool& pool) {
     });
     limits.read_bytes_per_second = std::max(limits.read_bytes_per_second,
                                             static_cast<double>(kSliceBytes) / (seconds() - start));
-    double done[8] = {};
+    int64_t done[8] = {};
     start = seconds();
     pool.run(8, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) done[i] = operations(kTurns);
+      for (int64_t i = begin; i < end; ++i) done[i] = table().dot_peak(kTurns);
     });
     const double taken = seconds() - start;
-    limits.operations_per_second = std::max(limits.operations_per_second, 8 * done[0] / taken);
+    limits.operations_per_second =
+        std::max(limits.operations_per_second, 8 * static_cast<double>(done[0]) / taken);
   }
   return limits;
 }

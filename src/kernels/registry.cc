@@ -16,6 +16,7 @@ Table join(const char* name, const MatmulEntries& m, const VectorEntries& v) {
       .quantize_a8 = m.quantize_a8,
       .matmul_a8 = m.matmul_a8,
       .matmul_f32 = m.matmul_f32,
+      .dot_peak = m.dot_peak,
       .rms_norm = v.rms_norm,
       .layer_norm = v.layer_norm,
       .add = v.add,

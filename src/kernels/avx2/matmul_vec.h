@@ -20,6 +20,9 @@ struct Avx2 {
   static constexpr int kF32Blocks = 1;
   static constexpr int kF32Tokens = 4;
 
+  // Makes the compiler take the value for unknown.
+  static void forget(Bytes& a) { asm volatile("" : "+x"(a)); }
+
   // ---- bytes
   static Bytes load(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products with AVX-512 where VNNI is missing.
 #include "kernels/avx512/matmul_vec.h"
+#include "kernels/dot_peak-inl.h"
 #include "kernels/entries.h"
 #include "kernels/maddubs-inl.h"
 #include "kernels/matmul_a8-inl.h"
@@ -16,6 +17,11 @@ struct Plain : Avx512 {
   static Ints add_shorts(Ints a, Ints b) { return _mm512_add_epi16(a, b); }
   static Ints add_pairs(Ints a) { return _mm512_madd_epi16(a, _mm512_set1_epi16(1)); }
   static Ints multiply_pairs(Bytes codes, Bytes x) { return _mm512_maddubs_epi16(codes, x); }
+  // The least that a product takes here: sums of 16 bits; widening them comes once in several
+  // steps.
+  static Ints dot_step(Ints sum, Bytes codes, Bytes x) {
+    return add_shorts(sum, multiply_pairs(codes, x));
+  }
   static Bytes magnitude(Bytes a) { return _mm512_abs_epi8(a); }
   static Bytes with_sign_of(Bytes a, Bytes sign) {
     return _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(sign), _mm512_setzero_si512(), a);
@@ -35,6 +41,7 @@ struct Plain : Avx512 {
 
 }  // namespace
 
-const MatmulEntries kAvx512Matmul = {quantize_a8<Plain>, matmul_a8<Plain>, matmul_f32<Plain>};
+const MatmulEntries kAvx512Matmul = {quantize_a8<Plain>, matmul_a8<Plain>, matmul_f32<Plain>,
+                                     dot_peak<Plain>};
 
 }  // namespace pawl::kernels

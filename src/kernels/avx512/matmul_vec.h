@@ -20,6 +20,9 @@ struct Avx512 {
   static constexpr int kF32Blocks = 2;
   static constexpr int kF32Tokens = 8;
 
+  // Makes the compiler take the value for unknown.
+  static void forget(Bytes& a) { asm volatile("" : "+x"(a)); }
+
   // ---- bytes
   static Bytes load(const std::byte* p) { return _mm512_loadu_si512(p); }
   static Bytes every_byte(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }

@@ -2,6 +2,7 @@
 // Matrix products with AVX-512 VNNI: one instruction multiplies four unsigned codes of 16 rows by
 // four activations.
 #include "kernels/avx512/matmul_vec.h"
+#include "kernels/dot_peak-inl.h"
 #include "kernels/entries.h"
 #include "kernels/matmul_a8-inl.h"
 #include "kernels/matmul_f32-inl.h"
@@ -11,6 +12,10 @@ namespace {
 
 struct Vnni : Avx512 {
   static constexpr bool kSignedCodes = false;
+
+  static Ints dot_step(Ints sum, Bytes codes, Bytes x) {
+    return _mm512_dpbusd_epi32(sum, codes, x);
+  }
 
   template <int largest, int begin, int end>
   PAWL_INLINE static Ints dot(const Bytes* codes, const std::byte* x, Ints sum) {
@@ -30,6 +35,7 @@ struct Vnni : Avx512 {
 
 }  // namespace
 
-const MatmulEntries kAvx512VnniMatmul = {quantize_a8<Vnni>, matmul_a8<Vnni>, matmul_f32<Vnni>};
+const MatmulEntries kAvx512VnniMatmul = {quantize_a8<Vnni>, matmul_a8<Vnni>, matmul_f32<Vnni>,
+                                         dot_peak<Vnni>};
 
 }  // namespace pawl::kernels

@@ -7,7 +7,7 @@
 
 namespace pawl::cli {
 
-void add_common_options(CommandLine& line, CommonOptions& options) {
+void add_common_options(CommandLine& line, CommonOptions& options, std::string_view seed_default) {
   const char* from_environment = std::getenv("PAWL_MODEL");
   options.model =
       from_environment != nullptr && *from_environment != '\0' ? from_environment : kDefaultModel;
@@ -16,9 +16,8 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
             options.model);
   line.integer({"-t,--threads", "N", "threads that compute", "the CPUs this process may use"},
                options.threads, 1, 1024);
-  line.unsigned_integer(
-      {"--seed", "N", "makes random choices repeatable", "drawn, and told in the JSON"},
-      options.seed);
+  line.unsigned_integer({"--seed", "N", "makes random choices repeatable", seed_default},
+                        options.seed);
   line.flag({"--json", "", "prints one JSON document on standard output, nothing else"},
             options.is_json);
   line.flag({"--quiet", "", "no notes and no progress on standard error"}, options.is_quiet);

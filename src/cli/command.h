@@ -32,11 +32,13 @@ struct CommonOptions {
   bool is_offline = false;
 };
 
-// Declares them, as the last group of the help.
-void add_common_options(CommandLine& line, CommonOptions& options);
+// Declares them, as the last group of the help. seed_default: what happens without --seed.
+void add_common_options(CommandLine& line, CommonOptions& options,
+                        std::string_view seed_default = "drawn, and told in the JSON");
 
 extern const CommandHelp kRunHelp;
 extern const CommandHelp kLogitsHelp;
+extern const CommandHelp kBenchHelp;
 extern const CommandHelp kTokenizeHelp;
 extern const CommandHelp kDetokenizeHelp;
 extern const CommandHelp kModelListHelp;
@@ -45,6 +47,7 @@ extern const CommandHelp kModelShowHelp;
 
 base::Result<ExitStatus> run_command(const Arguments& arguments);
 base::Result<ExitStatus> logits_command(const Arguments& arguments);
+base::Result<ExitStatus> bench_command(const Arguments& arguments);
 base::Result<ExitStatus> tokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> detokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> model_list_command(const Arguments& arguments);

@@ -19,6 +19,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"Generate", &kRunHelp, run_command},
     {"Look inside", &kLogitsHelp, logits_command},
+    {"Look inside", &kBenchHelp, bench_command},
     {"Look inside", &kTokenizeHelp, tokenize_command},
     {"Look inside", &kDetokenizeHelp, detokenize_command},
     {"Models", &kModelListHelp, model_list_command},

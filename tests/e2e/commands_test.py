@@ -14,7 +14,7 @@ import subprocess
 
 from pawl_testing import DEFAULT_MODEL, PROGRAM, PawlTest, main, needs_default_model, tiny_gguf
 
-COMMANDS = ["run", "logits", "tokenize", "detokenize", "model list", "model get", "model show"]
+COMMANDS = ["run", "logits", "bench", "tokenize", "detokenize", "model list", "model get", "model show"]
 
 
 class Help(PawlTest):

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is counted, against sums done by hand, and what is made of it.
+#include "probe/bench.h"
+
+#include <gtest/gtest.h>
+
+#include "probe/cost.h"
+
+namespace pawl::probe {
+namespace {
+
+// Multiply-adds of the matrices for one token, by hand:
+//   layer 0: q 8*8, k 8*4, v 8*8, output 16*8, gate, up and down 3*8*16: 672
+//   layer 1: q 8*8, k 8*2, v 8*4, output 16*8, gate, up and down 3*8*16: 624
+// Attention: 4 heads * (2 + 4) per pair of positions. Keys and values of one position in 2 bytes
+// each: 2*6*2 = 24 bytes in layer 0, 12 in layer 1.
+model::ModelConfig small_config() {
+  model::ModelConfig config;
+  config.width = 8;
+  config.heads = 4;
+  config.head_dim = 2;
+  config.value_dim = 4;
+  config.feed_forward = 16;
+  config.vocabulary = 100;
+  config.layers = {{.kv_heads = 2}, {.kv_heads = 1, .window = 3}};
+  return config;
+}
+
+constexpr WeightBytes kWeights{1000, 500};
+constexpr int64_t kMatrices = 672 + 624;
+
+TEST(Cost, OfOneDecodedTokenBehindTen) {
+  const Cost cost = pass_cost(small_config(), kWeights, 2, {.first_position = 10});
+  EXPECT_EQ(cost.bytes, 1500 + 11 * 24 + 3 * 12);
+  EXPECT_EQ(cost.operations, 2 * (kMatrices + 8 * 100 + (11 + 3) * 24));
+}
+
+TEST(Cost, OfEightSequencesReadsTheWeightsOnce) {
+  const Cost cost =
+      pass_cost(small_config(), kWeights, 2, {.sequences = 8, .first_position = 10, .rows = 8});
+  EXPECT_EQ(cost.bytes, 1500 + 8 * (11 * 24 + 3 * 12));
+  EXPECT_EQ(cost.operations, 8 * 2 * (kMatrices + 8 * 100 + (11 + 3) * 24));
+}
+
+TEST(Cost, OfAPromptIsCausalAndWindowed) {
+  const Cost first = pass_cost(small_config(), kWeights, 2, {.tokens = 4, .rows = 0});
+  EXPECT_EQ(first.bytes, 1000 + 4 * 24 + 4 * 12);
+  EXPECT_EQ(first.operations, 2 * (4 * kMatrices + ((1 + 2 + 3 + 4) + (1 + 2 + 3 + 3)) * 24));
+  const Cost later =
+      pass_cost(small_config(), kWeights, 4, {.tokens = 4, .first_position = 10, .rows = 1});
+  EXPECT_EQ(later.bytes, 1500 + 2 * (14 * 24 + 6 * 12));
+  EXPECT_EQ(later.operations, 2 * (4 * kMatrices + 800 + ((11 + 12 + 13 + 14) + 4 * 3) * 24));
+}
+
+// The published sizes of Gemma 3 270M: 100 million parameters in the layers, 168 million in the
+// embedding, which is also the output.
+TEST(Cost, OfGemma3_270m) {
+  model::ModelConfig config;
+  config.width = 640;
+  config.heads = 4;
+  config.head_dim = config.value_dim = 256;
+  config.feed_forward = 2048;
+  config.vocabulary = 262144;
+  config.layers.assign(18, {.kv_heads = 1, .window = 512});
+  for (const size_t global : {5, 11, 17}) config.layers[global].window = 0;
+  const Cost prompt_token = pass_cost(config, {}, 2, {.rows = 0});
+  EXPECT_EQ(prompt_token.operations, 2 * (100'270'080 + 18 * 2048));
+  const Cost deep = pass_cost(config, {}, 2, {.first_position = 2047});
+  EXPECT_EQ(deep.operations, 2 * (100'270'080 + 640 * 262144 + (3 * 2048 + 15 * 512) * 2048));
+  EXPECT_EQ(deep.bytes, (3 * 2048 + 15 * 512) * 512 * 2);
+}
+
+TEST(Bench, SpreadIsMedianAndExtremes) {
+  const Spread odd = spread_of({5, 1, 3});
+  EXPECT_EQ((std::vector{odd.median, odd.min, odd.max}), (std::vector<double>{3, 1, 5}));
+  const Spread even = spread_of({4, 1, 2, 10});
+  EXPECT_EQ((std::vector{even.median, even.min, even.max}), (std::vector<double>{3, 1, 10}));
+}
+
+TEST(Bench, TheNearerLimitIsTheOneThatBinds) {
+  BenchRow row;
+  row.tokens_per_s.median = 100;
+  row.bytes_per_token = 0.3e9;
+  row.operations_per_token = 1e9;
+  const Achieved decode = achieved(row, {40e9, 400e9});
+  EXPECT_TRUE(decode.is_bound_by_reading);
+  EXPECT_DOUBLE_EQ(decode.bytes_per_s, 30e9);
+  EXPECT_DOUBLE_EQ(decode.of_limit, 0.75);
+  row.bytes_per_token = 1e6;
+  const Achieved prefill = achieved(row, {40e9, 400e9});
+  EXPECT_FALSE(prefill.is_bound_by_reading);
+  EXPECT_DOUBLE_EQ(prefill.operations_per_s, 100e9);
+  EXPECT_DOUBLE_EQ(prefill.of_limit, 0.25);
+}
+
+}  // namespace
+}  // namespace pawl::probe

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/cost.h"
+
+#include <algorithm>
+
+namespace pawl::probe {
+namespace {
+
+// Positions that a query at `position` attends to, itself included.
+int64_t attended(const model::LayerConfig& layer, int64_t position) {
+  return layer.window > 0 ? std::min(position + 1, layer.window) : position + 1;
+}
+
+// Multiply-adds of one layer's matrices for one token.
+int64_t matrix_terms(const model::ModelConfig& c, const model::LayerConfig& layer) {
+  const int64_t queries = int64_t{c.heads} * c.head_dim;
+  const int64_t keys = int64_t{layer.kv_heads} * c.head_dim;
+  const int64_t values = int64_t{layer.kv_heads} * c.value_dim;
+  const int64_t output = int64_t{c.heads} * c.value_dim;
+  return c.width * (queries + keys + values + output + 3 * int64_t{c.feed_forward});
+}
+
+}  // namespace
+
+WeightBytes weight_bytes(const model::Model& model) {
+  const int64_t output = model.weights().output.bytes();
+  return {model.step_weight_bytes() - output, output};
+}
+
+Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int kv_element_bytes,
+               const Pass& pass) {
+  const int64_t head_sizes = int64_t{config.head_dim} + config.value_dim;
+  int64_t bytes = weights.layers + (pass.rows > 0 ? weights.output : 0);
+  int64_t terms = pass.rows * config.width * config.vocabulary;
+  for (const model::LayerConfig& layer : config.layers) {
+    // The oldest position is that of the first token's window.
+    const int64_t read = attended(layer, pass.first_position) + pass.tokens - 1;
+    bytes += pass.sequences * read * layer.kv_heads * head_sizes * kv_element_bytes;
+    int64_t pairs = 0;
+    for (int64_t t = 0; t < pass.tokens; ++t) pairs += attended(layer, pass.first_position + t);
+    terms += pass.sequences * pass.tokens * matrix_terms(config, layer);
+    terms += pass.sequences * pairs * config.heads * head_sizes;
+  }
+  return {bytes, 2 * terms};
+}
+
+}  // namespace pawl::probe

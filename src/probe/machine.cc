@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+
+namespace pawl::probe {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kPieceBytes = 256 << 10;          // taken by a thread at a time
+constexpr int64_t kSliceBytes = int64_t{16} << 20;  // half a millisecond: rarely disturbed
+constexpr int64_t kLeastBytes = int64_t{128} << 20;
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+
+// Four times the last-level cache, so that no pass finds much of the one before.
+int64_t buffer_bytes() {
+  int64_t bytes = 4 * int64_t{sysconf(_SC_LEVEL3_CACHE_SIZE)};
+  bytes = std::clamp(bytes, kLeastBytes, kMostBytes);
+  return bytes / kSliceBytes * kSliceBytes;
+}
+
+// 16 bytes, which every processor here loads at once.
+using Sixteen [[gnu::vector_size(16)]] = uint64_t;
+
+// REQUIRES: bytes 64-byte aligned
+uint64_t read_lines(const std::byte* bytes, int64_t count) {
+  constexpr int64_t kAhead = 4096;
+  constexpr int kSecondLevel = 2;  // where to: kept out of the small first-level cache
+  Sixteen sums[kLineBytes / sizeof(Sixteen)] = {};
+  for (int64_t i = 0; i < count; i += kLineBytes) {
+    __builtin_prefetch(bytes + i + kAhead, 0, kSecondLevel);
+    const auto* line = reinterpret_cast<const Sixteen*>(bytes + i);
+    sums[0] ^= line[0];
+    sums[1] ^= line[1];
+    sums[2] ^= line[2];
+    sums[3] ^= line[3];
+  }
+  const Sixteen all = sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+  return all[0] ^ all[1];
+}
+
+double rate(int64_t amount, int64_t ns) {
+  return ns > 0 ? static_cast<double>(amount) * 1e9 / static_cast<double>(ns) : 0;
+}
+
+}  // namespace
+
+std::optional<std::string> cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(in, line)) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return std::nullopt;
+}
+
+base::Result<LimitMeter> LimitMeter::create(base::TaskPool& pool, const kernels::Table& table,
+                                            const base::Clock& clock) {
+  const int64_t bytes = buffer_bytes();
+  PAWL_TRY(model::Arena buffer, model::Arena::create(bytes));
+  // Pages that were never written are all the same page of zeros, and stay in the cache.
+  pool.run(bytes / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {
+    std::memset(buffer.data() + begin * kPieceBytes, 0x5a,
+                static_cast<size_t>((end - begin) * kPieceBytes));
+  });
+  return LimitMeter(pool, table, clock, std::move(buffer), bytes);
+}
+
+MachineLimits LimitMeter::measure() {
+  constexpr int kPassesOverBuffer = 4;
+  MachineLimits best;
+  for (int64_t slice = 0; slice < kPassesOverBuffer * bytes_ / kSliceBytes; ++slice) {
+    best.read_bytes_per_s = std::max(best.read_bytes_per_s, read_once(slice));
+    best.int8_operations_per_s = std::max(best.int8_operations_per_s, compute_once());
+  }
+  return best;
+}
+
+double LimitMeter::read_once(int64_t slice) {
+  std::atomic<uint64_t> all{0};
+  const std::byte* from = buffer_.data() + slice * kSliceBytes % bytes_;
+  const int64_t start_ns = clock_.now_ns();
+  pool_.run(kSliceBytes / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {
+    all ^= read_lines(from + begin * kPieceBytes, (end - begin) * kPieceBytes);
+  });
+  return rate(kSliceBytes, clock_.now_ns() - start_ns);
+}
+
+double LimitMeter::compute_once() {
+  constexpr int64_t kTurns = 10000;  // about 0.1 ms
+  std::atomic<int64_t> operations{0};
+  const int64_t start_ns = clock_.now_ns();
+  pool_.run(int64_t{4} * pool_.threads(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) operations += table_.dot_peak(kTurns);
+  });
+  return rate(operations, clock_.now_ns() - start_ns);
+}
+
+}  // namespace pawl::probe

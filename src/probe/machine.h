@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine can do at most, measured: reading memory, and multiplying 8-bit numbers. A rate
+// of the engine means something beside these two only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task_pool.h"
+#include "kernels/kernels.h"
+#include "model/weights.h"
+
+namespace pawl::probe {
+
+struct MachineLimits {
+  double read_bytes_per_s = 0;       // streams of memory, all threads of the pool together
+  double int8_operations_per_s = 0;  // 2 per product of two 8-bit numbers, likewise
+};
+
+// The processor's name as the operating system gives it; nothing where it gives none.
+std::optional<std::string> cpu_name();
+
+// Measures with the threads and the instructions that the engine computes with.
+class LimitMeter {
+ public:
+  // pool, table, clock: outlive it. Error kOutOfMemory for the buffer, which is larger than the
+  // last-level cache.
+  static base::Result<LimitMeter> create(base::TaskPool& pool, const kernels::Table& table,
+                                         const base::Clock& clock);
+
+  // Some ten milliseconds in short turns, of which the best counts: neighbours only take away.
+  MachineLimits measure();
+
+ private:
+  LimitMeter(base::TaskPool& pool, const kernels::Table& table, const base::Clock& clock,
+             model::Arena buffer, int64_t bytes)
+      : pool_(pool), table_(table), clock_(clock), buffer_(std::move(buffer)), bytes_(bytes) {}
+
+  double read_once(int64_t slice);  // bytes per second
+  double compute_once();            // operations per second
+
+  base::TaskPool& pool_;
+  const kernels::Table& table_;
+  const base::Clock& clock_;
+  model::Arena buffer_;
+  int64_t bytes_;
+};
+
+}  // namespace pawl::probe

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pawl bench: what it promises to print, and that its numbers agree with each other. No speed is judged."""
+
+import json
+import os
+import pathlib
+import signal
+
+from pawl_testing import PawlTest, main
+
+TINY = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tiny" / "qwen3.gguf"
+# Of that file: 2 layers, width 64, 4 query and 2 key heads of 32, feed-forward 128, vocabulary 512; weights in
+# 2 bytes each, keys and values too.
+LAYER_WEIGHTS = 64 * (128 + 64 + 64 + 128 + 3 * 128)
+OUTPUT_WEIGHTS = 64 * 512
+KV_BYTES = 2 * 2 * (32 + 32) * 2  # of one position
+PAIR_TERMS = 2 * 4 * (32 + 32)    # of one query and one position
+
+
+class Bench(PawlTest):
+    def bench(self, *words):
+        result = self.pawl("bench", "-m", TINY, *words)
+        self.assert_done(result)
+        return result
+
+    def test_the_document_holds_what_is_promised(self):
+        document = json.loads(self.bench("--json", "-p", "16,40", "-n", "8", "-d", "0,32", "-b", "1,3", "-r", "3",
+                                         "-t", "2").stdout)
+        machine = document["machine"]
+        for key in ("cpu", "isa", "threads", "read_GBps", "int8_GOPS"):
+            self.assertIn(key, machine)
+        self.assertEqual(machine["threads"], 2)
+        self.assertGreater(machine["read_GBps"], 0)
+        self.assertGreater(machine["int8_GOPS"], 0)
+        shapes = [(row["test"], row["tokens"], row["batch"], row["depth"]) for row in document["rows"]]
+        self.assertEqual(shapes, [("prefill", 16, 1, 0), ("prefill", 40, 1, 0), ("prefill", 16, 1, 32),
+                                  ("prefill", 40, 1, 32), ("decode", 8, 1, 0), ("decode", 8, 3, 0),
+                                  ("decode", 8, 1, 32), ("decode", 8, 3, 32)])
+        for row in document["rows"]:
+            rate = row["tok_s"]
+            self.assertTrue(0 < rate["min"] <= rate["median"] <= rate["max"], row)
+            self.assertAlmostEqual(row["GBps"], row["bytes_per_token"] * rate["median"] / 1e9)
+            self.assertAlmostEqual(row["GOPS"], row["operations_per_token"] * rate["median"] / 1e9)
+            shares = {"read": row["GBps"] / machine["read_GBps"], "int8": row["GOPS"] / machine["int8_GOPS"]}
+            self.assertAlmostEqual(row["of_limit"], max(shares.values()))
+            self.assertEqual(row["limit"], max(shares, key=shares.get))
+            self.assertEqual(row["isa"], machine["isa"])
+
+    def test_bytes_and_operations_are_those_of_the_file(self):
+        rows = json.loads(self.bench("--json", "-p", "16", "-n", "8", "-d", "32", "-b", "3", "-r", "1").stdout)["rows"]
+        prefill, decode = rows
+        weights = 2 * (2 * LAYER_WEIGHTS + OUTPUT_WEIGHTS)
+        self.assertEqual(prefill["bytes_per_token"], (weights + 48 * KV_BYTES) / 16)
+        pairs = sum(range(33, 49))
+        self.assertEqual(prefill["operations_per_token"],
+                         2 * (16 * 2 * LAYER_WEIGHTS + OUTPUT_WEIGHTS + pairs * PAIR_TERMS) / 16)
+        context = sum(range(33, 41)) / 8  # of the mean decode step
+        self.assertEqual(decode["bytes_per_token"], weights / 3 + context * KV_BYTES)
+        self.assertEqual(decode["operations_per_token"],
+                         2 * (2 * LAYER_WEIGHTS + OUTPUT_WEIGHTS + context * PAIR_TERMS))
+
+    def test_the_table_has_a_line_for_each_row_and_names_the_limits(self):
+        result = self.bench("-p", "16", "-n", "4", "-b", "1,2", "-r", "1")
+        self.assertEqual(result.stderr, "")
+        self.assertIn("GB/s", result.stdout)
+        kinds = [line.split()[0] for line in result.stdout.splitlines() if " % of " in line]
+        self.assertEqual(kinds, ["prefill", "decode", "decode"])
+
+    def test_a_variant_can_be_forced(self):
+        result = self.pawl("bench", "-m", TINY, "-p", "4", "-n", "0", "-r", "1", "--json", PAWL_ISA="scalar")
+        self.assert_done(result)
+        self.assertEqual(json.loads(result.stdout)["machine"]["isa"], "scalar")
+
+    def test_wrong_use_names_the_flag(self):
+        for words, offender in [(["-p", "many"], "'many'"), (["-p", "1,,2"], "--prompt"), (["-b", "0"], "--batch"),
+                                (["-d", "-1"], "--depth"), (["-p", "0", "-n", "0"], "--tokens"), (["-r", "0"], "--reps"),
+                                (["-p", "16", "-d", "4096"], "256")]:
+            with self.subTest(words=words):
+                self.assert_error(self.pawl("bench", "-m", TINY, *words), 2, offender)
+
+    def test_an_interrupt_ends_it_with_one_line(self):
+        process = self.start("bench", "-m", TINY, "-p", "16", "-r", "10000", "--json")
+        # Ready as soon as signals are watched for: its watching thread then has them blocked.
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        interrupt = 1 << (signal.SIGINT - 1)
+        while not int(next(line for line in status.read_text().splitlines()
+                           if line.startswith("SigBlk")).split()[1], 16) & interrupt:
+            os.sched_yield()
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, ""), err)
+        self.assertTrue(err.splitlines()[-1].startswith("pawl: error: interrupted"), err)
+
+
+if __name__ == "__main__":
+    main()

@@ -93,4 +93,29 @@ void append_valid_utf8(std::string_view text, std::string& out) {
   }
 }
 
+std::string quoted_text(std::string_view text) {
+  constexpr size_t kShown = 60;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const bool is_cut = text.size() > kShown;
+  text = text.substr(0, kShown);
+  if (is_cut) text.remove_suffix(utf8_incomplete_tail(text));
+  std::string valid;
+  append_valid_utf8(text, valid);
+  std::string out = "'";
+  for (std::string_view rest = valid; !rest.empty();) {
+    const std::string_view character = rest.substr(0, utf8_character_bytes(rest));
+    rest.remove_prefix(character.size());
+    const auto last = static_cast<unsigned char>(character.back());
+    const bool is_c1 = character.size() == 2 && character[0] == '\xC2' && last < 0xA0;
+    if (is_c1 || (character.size() == 1 && (last < 0x20 || last == 0x7F))) {
+      out += "\\x";
+      out += kHex[last >> 4];
+      out += kHex[last & 15];
+    } else {
+      out += character;
+    }
+  }
+  return out + (is_cut ? "...'" : "'");
+}
+
 }  // namespace pawl::base

@@ -30,4 +30,8 @@ size_t utf8_incomplete_tail(std::string_view text);
 // §3.9, "substitution of maximal subparts", which most decoders follow).
 void append_valid_utf8(std::string_view text, std::string& out);
 
+// A foreign text for a message: in quotes, on one line, valid UTF-8, at most 60 bytes of it. Control
+// characters become \xNN, so that none reaches a terminal.
+std::string quoted_text(std::string_view text);
+
 }  // namespace pawl::base

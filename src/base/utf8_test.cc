@@ -54,5 +54,14 @@ TEST(Utf8, TellsATailThatMayBecomeACharacterFromOneThatCannot) {
   EXPECT_EQ(utf8_valid_prefix("ab\xC3\xA9\xC3"), 4u);
 }
 
+TEST(Utf8, AQuotedTextIsOneLineWithoutControlCharacters) {
+  EXPECT_EQ(quoted_text(""), "''");
+  EXPECT_EQ(quoted_text("a \xC4\x80 b"), "'a \xC4\x80 b'");
+  EXPECT_EQ(quoted_text("a\nb\x1B[2J\x7F\xC2\x9B"), "'a\\x0ab\\x1b[2J\\x7f\\x9b'");
+  EXPECT_EQ(quoted_text("\xFF"), "'\xEF\xBF\xBD'");
+  EXPECT_EQ(quoted_text(std::string(60, 'x')), "'" + std::string(60, 'x') + "'");
+  EXPECT_EQ(quoted_text(std::string(59, 'x') + "\xC4\x80"), "'" + std::string(59, 'x') + "...'");
+}
+
 }  // namespace
 }  // namespace pawl::base

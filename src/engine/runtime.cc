@@ -7,10 +7,14 @@ namespace pawl::engine {
 
 base::Result<std::unique_ptr<Runtime>> Runtime::open(const std::string& path,
                                                      const RuntimeOptions& options) {
-  const auto named = [&](base::Error error) {
-    if (error.where.empty()) error.where = path;
-    return error;
-  };
+  PAWL_TRY(std::shared_ptr<const gguf::File> file, gguf::open(path));
+  auto runtime = create(std::move(file), options);
+  if (!runtime.ok() && runtime.error().where.empty()) runtime.error().where = path;
+  return runtime;
+}
+
+base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const gguf::File> file,
+                                                       const RuntimeOptions& options) {
   const char* forced = std::getenv("PAWL_ISA");
   const std::string_view isa =
       options.isa.empty() && forced != nullptr ? std::string_view(forced) : options.isa;
@@ -19,18 +23,16 @@ base::Result<std::unique_ptr<Runtime>> Runtime::open(const std::string& path,
   PAWL_TRY(runtime->table_, kernels::choose_table(isa));
   runtime->pool_ = std::make_unique<base::TaskPool>(
       options.threads > 0 ? options.threads : base::TaskPool::available_cpus());
-  PAWL_TRY(runtime->model_, model::Model::open(path, *runtime->pool_));
-  auto tokenizer = text::Tokenizer::create(runtime->model_->file());
-  if (!tokenizer.ok()) return named(std::move(tokenizer).error());
-  runtime->tokenizer_ = std::move(tokenizer).value();
+  PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_));
+  PAWL_TRY(runtime->tokenizer_, text::Tokenizer::create(std::move(file)));
   runtime->precision_ = options.precision;
   const size_t rows = static_cast<size_t>(runtime->model_->config().vocabulary);
   if (runtime->tokenizer_->vocab().size() != rows) {
-    return named(base::Error{
+    return base::Error{
         base::ErrorCode::kBadFile,
         "key 'tokenizer.ggml.tokens': " + std::to_string(runtime->tokenizer_->vocab().size()) +
             " entries, but tensor 'token_embd.weight' has " + std::to_string(rows) + " rows",
-        ""});
+        ""};
   }
   return runtime;
 }

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/task_pool.h"
+#include "gguf/reader.h"
 #include "kernels/kernels.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -19,8 +20,8 @@
 namespace pawl::engine {
 
 struct RuntimeOptions {
-  int threads = 0;       // 0: the CPUs this process may use
-  std::string_view isa;  // a kernel variant by name; empty: $PAWL_ISA, else the best
+  int threads = 0;            // 0: the CPUs this process may use
+  std::string_view isa = {};  // a kernel variant by name; empty: $PAWL_ISA, else the best
   model::Precision precision = model::Precision::kFast;
 };
 
@@ -30,6 +31,10 @@ class Runtime {
   // Errors name the file and, within it, the key or tensor at fault.
   static base::Result<std::unique_ptr<Runtime>> open(const std::string& path,
                                                      const RuntimeOptions& options);
+
+  // The same for a file that is open.
+  static base::Result<std::unique_ptr<Runtime>> create(std::shared_ptr<const gguf::File> file,
+                                                       const RuntimeOptions& options);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }

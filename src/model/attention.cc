@@ -88,8 +88,8 @@ void Forward::plan_attention(const Batch& batch, int layer) {
 
   // Few queries (decode): heads of one group go to several threads, each reads the keys for itself.
   const bool is_small = tokens_ * layer_config.kv_heads < 2 * pool_.threads();
-  const int heads = is_small ? std::max(1, (group + pool_.threads() - 1) / pool_.threads())
-                             : std::min(group, kernels::kAttentionRows);
+  const int share = is_small ? (group + pool_.threads() - 1) / pool_.threads() : group;
+  const int heads = std::min(share, kernels::kAttentionRows);
   const int tile_tokens = std::clamp(kernels::kAttentionRows / heads, 1, 16);
   int64_t partials = 0;
   for (int s = 0; s < static_cast<int>(batch.segments.size()); ++s) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace pawl::model {
 namespace {
 
@@ -78,8 +80,8 @@ Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
     rope.scaling = RopeScaling::kYarn;
   } else {
     return Error{ErrorCode::kUnsupported,
-                 "key '" + keys.name("rope.scaling.type") + "': '" + std::string(type) +
-                     "' is not supported (none, linear, yarn are)",
+                 "key '" + keys.name("rope.scaling.type") + "': " + base::quoted_text(type) +
+                     " is not supported (none, linear, yarn are)",
                  ""};
   }
   PAWL_TRY(const float factor, keys.number_or("rope.scaling.factor", 1.0f));
@@ -113,7 +115,13 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
            keys.size_or("attention.key_length", config.width / config.heads, kMaxHeadDimension));
   PAWL_TRY(config.value_dim,
            keys.size_or("attention.value_length", config.head_dim, kMaxHeadDimension));
-  if (config.head_dim < 1 || config.value_dim % 4 != 0) {
+  if (config.head_dim < 1 || config.head_dim > static_cast<int>(kMaxHeadDimension)) {
+    return bad(keys.name("attention.key_length"),
+               "is missing, and " + std::to_string(config.width) + " columns in " +
+                   std::to_string(config.heads) + " heads are " + std::to_string(config.head_dim) +
+                   " each, outside 1 … " + std::to_string(kMaxHeadDimension));
+  }
+  if (config.value_dim % 4 != 0) {
     return bad(keys.name("attention.value_length"),
                "head sizes " + std::to_string(config.head_dim) + " and " +
                    std::to_string(config.value_dim) +
@@ -162,7 +170,7 @@ Result<ModelConfig> read_config(const gguf::File& file) {
     for (const Architecture& row : architectures())
       known += (known.empty() ? "" : ", ") + std::string(row.name);
     return Error{ErrorCode::kUnsupported,
-                 "key 'general.architecture': '" + std::string(name) + "' is not supported (" +
+                 "key 'general.architecture': " + base::quoted_text(name) + " is not supported (" +
                      known + " are)",
                  ""};
   }

@@ -17,6 +17,9 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+// Rows are packed 16 at a time. What filling up the last ones may cost, whatever the model's size.
+constexpr int64_t kMostPaddingBytes = 16 << 20;
+
 // Sizes that tensors are made of.
 enum class Dim { kWidth, kQueries, kKeys, kValues, kHeads, kHeadDim, kFeedForward };
 
@@ -195,8 +198,18 @@ class Loader {
   }
 
   Result<void> pack_all() {
-    int64_t total = 0;
-    for (const Pending& item : pending_) total += describe(*item.tensor).bytes();
+    int64_t total = 0, raw = 0;
+    for (const Pending& item : pending_) {
+      total += describe(*item.tensor).bytes();
+      raw += static_cast<int64_t>(item.tensor->data.size());
+    }
+    if (total > 2 * raw + kMostPaddingBytes) {
+      return Error{ErrorCode::kUnsupported,
+                   "the matrices have so few rows that " + std::to_string(raw) +
+                       " bytes of weights would take " + std::to_string(total) +
+                       " in blocks of 16 rows, more than twice as many",
+                   ""};
+    }
     PAWL_TRY(weights_.arena, Arena::create(total));
     std::byte* out = weights_.arena.data();
     for (const Pending& item : pending_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "text/test_files.h"
 #include "text/tokenizer.h"
 
@@ -96,7 +97,7 @@ TEST(Vocab, S059_MalformedByteEntriesAreNamedWithNumberAndText) {
                            "<0x-1>", "<0x+1>", "A", "", "<0x41>\n"}) {
     TinyVocabulary vocabulary = TinyVocabulary::smallest_spm();
     vocabulary.tokens[1 + 0x41] = text;
-    expect_parts(message_of(vocabulary.create()), {"entry 66", std::string("'") + text + "'"});
+    expect_parts(message_of(vocabulary.create()), {"entry 66", base::quoted_text(text)});
   }
 }
 
@@ -155,6 +156,31 @@ TEST(Vocab, MergesThatMeanNothingAreNamed) {
     expect_parts(message_of(vocabulary.create()),
                  {"tokenizer.ggml.merges", "entry 3", std::string("'") + merge + "'"});
   }
+}
+
+TEST(Vocab, AMessageStaysOneShortLineWhateverTheTextHolds) {
+  TinyVocabulary doubled = TinyVocabulary::of("llama-spm");
+  doubled.tokens[300] = doubled.tokens[400] = "a\nb\x1B[31m" + std::string(1000, 'x');
+  TinyVocabulary merge = TinyVocabulary::of("gpt2");
+  merge.merges[3] = "a\n" + std::string(1000, 'x');
+  TinyVocabulary pre = TinyVocabulary::of("gpt2");
+  pre.pre = "\n" + std::string(1000, 'x');
+  for (const TinyVocabulary& vocabulary : {doubled, merge, pre}) {
+    const std::string message = message_of(vocabulary.create());
+    EXPECT_LT(message.size(), 1000U);
+    EXPECT_NE(message.find("\\x0a"), std::string::npos) << message;
+    for (const char c : message) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << message;
+  }
+}
+
+// Their texts are looked for in every input: what that costs is bounded.
+TEST(Vocab, SpecialTokensOfMoreThanAMegabyteAreRefused) {
+  TinyVocabulary vocabulary = TinyVocabulary::of("llama-spm");
+  vocabulary.types[400] = static_cast<int32_t>(TokenType::kUserDefined);
+  vocabulary.tokens[400] = std::string(1 << 19, 'x');
+  EXPECT_TRUE(vocabulary.create().ok());
+  vocabulary.tokens[400] = std::string(1 << 21, 'x');
+  expect_parts(message_of(vocabulary.create()), {"special tokens", "1048576", "entry 400"});
 }
 
 TEST(Vocab, BosThatIsToBeAddedMustBeNamed) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/byte_level.h"
 
 namespace pawl::text {
@@ -23,8 +24,8 @@ constexpr size_t kMaxMerges = size_t{1} << 30;
 
 Error bad_merge(size_t entry, std::string_view merge, std::string reason) {
   return Error{ErrorCode::kBadFile,
-               std::string(kKey) + ": entry " + std::to_string(entry) + " '" +
-                   std::string(merge.substr(0, 60)) + "' " + std::move(reason),
+               std::string(kKey) + ": entry " + std::to_string(entry) + " " +
+                   base::quoted_text(merge) + " " + std::move(reason),
                kKey};
 }
 

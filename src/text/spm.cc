@@ -98,7 +98,7 @@ base::Result<SpmTokenizer::ByteIds> SpmTokenizer::find_byte_ids(const Vocab& voc
     const int byte = byte_of(vocab.text(id));
     if (byte < 0 && !vocab.has_types()) continue;
     const std::string name =
-        "entry " + std::to_string(id) + " '" + std::string(vocab.text(id).substr(0, 60)) + "'";
+        "entry " + std::to_string(id) + " " + base::quoted_text(vocab.text(id));
     if (byte < 0) {
       return Error{ErrorCode::kBadFile,
                    name + " has the type of a byte and is not <0x00> to <0xFF>",

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace pawl::text {
 namespace {
 
@@ -61,8 +63,8 @@ base::Result<TextIndex> TextIndex::create(std::span<const std::string_view> text
       if (slot.hash == upper && texts[slot.entry - 1] == texts[id]) {
         return base::Error{base::ErrorCode::kBadFile,
                            "entries " + std::to_string(slot.entry - 1) + " and " +
-                               std::to_string(id) + " have the same text '" +
-                               std::string(texts[id].substr(0, 60)) + "'",
+                               std::to_string(id) + " have the same text " +
+                               base::quoted_text(texts[id]),
                            "tokenizer.ggml.tokens"};
       }
       if (++probes > kMaxProbes) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/bpe.h"
 #include "text/merge_table.h"
 #include "text/pretokenizer.h"
@@ -21,11 +22,35 @@ constexpr const char* kPreKey = "tokenizer.ggml.pre";
 // Positions are 32 bits, also where each space has become the three bytes of U+2581.
 constexpr size_t kMaxTextBytes = (size_t{1} << 30) - 1;
 
+// Texts that are looked for in every input become nodes, many times their size.
+constexpr size_t kMaxSpecialBytes = 1 << 20;
+
+base::Result<void> check_special_texts(const Vocab& vocab) {
+  size_t bytes = 0;
+  for (size_t entry = 0; entry < vocab.size(); ++entry) {
+    const TokenId id = static_cast<TokenId>(entry);
+    const TokenType type = vocab.type(id);
+    if (type != TokenType::kUserDefined && type != TokenType::kControl &&
+        type != TokenType::kUnknown) {
+      continue;
+    }
+    bytes += vocab.text(id).size();
+    if (bytes > kMaxSpecialBytes) {
+      return Error{ErrorCode::kUnsupported,
+                   "special tokens of more than " + std::to_string(kMaxSpecialBytes) +
+                       " bytes in all, at entry " + std::to_string(id),
+                   "tokenizer.ggml.tokens"};
+    }
+  }
+  return {};
+}
+
 base::Result<std::unique_ptr<Tokenizer>> create_spm(const gguf::Metadata& metadata) {
   const VocabDefaults defaults{
       .add_bos = true, .add_space_prefix = true, .needs_scores = true, .bos = "<s>", .eos = "</s>"};
   PAWL_TRY(VocabSource source, read_vocab(metadata, defaults));
   PAWL_TRY(Vocab vocab, Vocab::create(std::move(source)));
+  PAWL_TRY_VOID(check_special_texts(vocab));
   PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer, SpmTokenizer::create(std::move(vocab)));
   return tokenizer;
 }
@@ -43,8 +68,8 @@ base::Result<const PretokenizerRow*> choose_row(const gguf::Metadata& metadata,
   const PretokenizerRow* row = find_pretokenizer(name);
   if (row != nullptr) return row;
   return Error{ErrorCode::kUnsupported,
-               std::string(kPreKey) + ": '" + std::string(name.substr(0, 60)) +
-                   "' is not supported, these are: " + pretokenizer_names(),
+               std::string(kPreKey) + ": " + base::quoted_text(name) +
+                   " is not supported, these are: " + pretokenizer_names(),
                kPreKey};
 }
 
@@ -56,6 +81,7 @@ base::Result<std::unique_ptr<Tokenizer>> create_bpe(const gguf::Metadata& metada
   PAWL_TRY(VocabSource source, read_vocab(metadata, defaults));
   source.add_space_prefix = false;  // byte-level texts carry their spaces
   PAWL_TRY(Vocab vocab, Vocab::create(std::move(source)));
+  PAWL_TRY_VOID(check_special_texts(vocab));
   PAWL_TRY(const gguf::StringArray merges, metadata.get_string_array("tokenizer.ggml.merges"));
   PAWL_TRY(MergeTable table, MergeTable::create(merges, vocab));
   PAWL_TRY(Pretokenizer pretokenizer, Pretokenizer::create(*row));
@@ -72,8 +98,8 @@ base::Result<std::unique_ptr<Tokenizer>> Tokenizer::create(std::shared_ptr<const
   std::vector<std::string> warnings;
   if (model != "llama" && model != "gpt2") {
     return Error{ErrorCode::kUnsupported,
-                 std::string(kModelKey) + ": '" + std::string(model.substr(0, 60)) +
-                     "' is not supported, these are: llama gpt2",
+                 std::string(kModelKey) + ": " + base::quoted_text(model) +
+                     " is not supported, these are: llama gpt2",
                  kModelKey};
   }
   PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer,

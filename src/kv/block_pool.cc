@@ -26,6 +26,7 @@ base::Result<BlockPool> BlockPool::create(int32_t blocks, int64_t block_bytes) {
                            std::to_string(block_bytes) + " bytes; a smaller context needs less",
                        "kv"};
   }
+  madvise(data, static_cast<size_t>(total), MADV_HUGEPAGE);  // fewer TLB misses; only advice
   return BlockPool(static_cast<std::byte*>(data), blocks, block_bytes);
 }
 

@@ -254,18 +254,25 @@ class Loader {
 
 }  // namespace
 
+// Large pages need addresses that are multiples of their size: the mapping is that much larger, and
+// what lies outside is given back.
 Result<Arena> Arena::create(int64_t bytes) {
-  Arena arena;
-  void* data = mmap(nullptr, static_cast<size_t>(std::max<int64_t>(bytes, 1)),
-                    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  constexpr int64_t kLargePage = 2 << 20;
+  bytes = std::max<int64_t>(bytes, 1);
+  const size_t mapped = static_cast<size_t>(bytes + kLargePage);
+  void* const data =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return Error{ErrorCode::kOutOfMemory,
-                 "no memory for " + std::to_string(bytes) + " bytes of weights", ""};
+                 "no memory for " + std::to_string(bytes) + " bytes of weights and buffers", ""};
   }
-  madvise(data, static_cast<size_t>(bytes),
-          MADV_HUGEPAGE);  // fewer page faults and TLB misses; only advice
-  arena.data_ = static_cast<std::byte*>(data);
-  arena.bytes_ = std::max<int64_t>(bytes, 1);
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  const size_t before = (kLargePage - address % kLargePage) % kLargePage;
+  if (before > 0) munmap(data, before);
+  Arena arena;
+  arena.data_ = static_cast<std::byte*>(data) + before;
+  arena.bytes_ = static_cast<int64_t>(mapped - before);
+  madvise(arena.data_, mapped - before, MADV_HUGEPAGE);  // fewer TLB misses; only advice
   return arena;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/task_pool.h"
 
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -43,6 +46,17 @@ void relax() {
 #endif
 }
 
+// std::atomic::wait calls sched_yield before it sleeps, which beside busy processes gives away a
+// whole time slice: hence the system call itself.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
+  static_assert(sizeof(word) == sizeof(uint32_t));
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
 }  // namespace
 
 int TaskPool::available_cpus() {
@@ -62,8 +76,7 @@ TaskPool::TaskPool(int threads) {
 
 TaskPool::~TaskPool() {
   stop_.store(true);
-  ticket_.store((epoch_of(ticket_.load()) + 1) << (2 * kFieldBits));
-  ticket_.notify_all();
+  publish((epoch_of(ticket_.load()) + 1) << (2 * kFieldBits));
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -82,21 +95,31 @@ void TaskPool::run_erased(int64_t count, int64_t grain, void* context, Chunk chu
   context_.store(context, std::memory_order_relaxed);
   count_.store(count, std::memory_order_relaxed);
   grain_.store(grain, std::memory_order_relaxed);
-  unfinished_.store(static_cast<int32_t>(chunks), std::memory_order_relaxed);
+  unfinished_.store(static_cast<uint32_t>(chunks), std::memory_order_relaxed);
   const uint64_t epoch = (epoch_of(ticket_.load(std::memory_order_relaxed)) + 1) & kEpochMask;
-  ticket_.store((epoch << (2 * kFieldBits)) | (chunks << kFieldBits), std::memory_order_release);
-  ticket_.notify_all();
-
+  publish((epoch << (2 * kFieldBits)) | (chunks << kFieldBits));
   while (take_chunk(0)) {
   }
+  wait_for_others();
+}
+
+void TaskPool::publish(uint64_t ticket) {
+  ticket_.store(ticket);
+  published_.fetch_add(1);
+  // Either this sees the sleeper's count, or the sleeper saw the ticket or the new `published_`.
+  if (sleeping_workers_.load() > 0) wake_all(published_);
+}
+
+void TaskPool::wait_for_others() {
   for (int spins = 0; spins < kSpins; ++spins) {
     if (unfinished_.load(std::memory_order_acquire) == 0) return;
     relax();
   }
-  for (int32_t left = unfinished_.load(std::memory_order_acquire); left != 0;
-       left = unfinished_.load(std::memory_order_acquire)) {
-    unfinished_.wait(left, std::memory_order_acquire);
+  is_caller_sleeping_.store(true);
+  for (uint32_t left = unfinished_.load(); left != 0; left = unfinished_.load()) {
+    sleep_while(unfinished_, left);
   }
+  is_caller_sleeping_.store(false);
 }
 
 bool TaskPool::take_chunk(int worker) {
@@ -112,7 +135,7 @@ bool TaskPool::take_chunk(int worker) {
     }
     const int64_t begin = static_cast<int64_t>(next_of(ticket)) * grain;
     chunk(context, begin, std::min(begin + grain, count), worker);
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_all();
+    if (unfinished_.fetch_sub(1) == 1 && is_caller_sleeping_.load()) wake_all(unfinished_);
     return true;
   }
   return false;
@@ -124,11 +147,13 @@ void TaskPool::wait_for_work() {
     if (stop_.load(std::memory_order_relaxed)) return;
     relax();
   }
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (!has_work(ticket) && !stop_.load()) {
-    ticket_.wait(ticket, std::memory_order_acquire);
-    ticket = ticket_.load(std::memory_order_acquire);
+  sleeping_workers_.fetch_add(1);
+  for (;;) {
+    const uint32_t published = published_.load();
+    if (has_work(ticket_.load()) || stop_.load()) break;
+    sleep_while(published_, published);
   }
+  sleeping_workers_.fetch_sub(1);
 }
 
 void TaskPool::work(int worker) {

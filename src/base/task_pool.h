@@ -45,11 +45,17 @@ class TaskPool {
   void work(int worker);
   bool take_chunk(int worker);
   void wait_for_work();
+  void wait_for_others();
+  void publish(uint64_t ticket);
 
   // epoch:24 | chunks:20 | next:20. A chunk is claimed by compare-exchange on the whole word, so a
   // thread that read the job of an earlier epoch can never claim a chunk of a later one.
   alignas(64) std::atomic<uint64_t> ticket_{0};
-  alignas(64) std::atomic<int32_t> unfinished_{0};
+  // Threads that wait too long sleep on these words, and are woken only if somebody sleeps.
+  alignas(64) std::atomic<uint32_t> published_{0};  // jobs given out so far
+  std::atomic<int32_t> sleeping_workers_{0};
+  alignas(64) std::atomic<uint32_t> unfinished_{0};  // chunks of the job at hand
+  std::atomic<bool> is_caller_sleeping_{false};
   alignas(64) std::atomic<Chunk> chunk_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<int64_t> count_{0};

@@ -19,24 +19,20 @@ namespace {
 
 constexpr int kFieldBits = 20;
 constexpr uint64_t kFieldMask = (uint64_t{1} << kFieldBits) - 1;
-constexpr uint64_t kEpochMask = (uint64_t{1} << (64 - 2 * kFieldBits)) - 1;
+
+uint64_t share_word(uint64_t epoch, uint64_t begin, uint64_t end) {
+  return epoch << (2 * kFieldBits) | end << kFieldBits | begin;
+}
+uint64_t next_of(uint64_t share) {
+  return share & kFieldMask;
+}
+uint64_t end_of(uint64_t share) {
+  return (share >> kFieldBits) & kFieldMask;
+}
 
 // About 20 microseconds: longer than the gap between two jobs of one step, far shorter than a time
 // slice.
 constexpr int kSpins = 600;
-
-uint64_t next_of(uint64_t ticket) {
-  return ticket & kFieldMask;
-}
-uint64_t chunks_of(uint64_t ticket) {
-  return (ticket >> kFieldBits) & kFieldMask;
-}
-uint64_t epoch_of(uint64_t ticket) {
-  return ticket >> (2 * kFieldBits);
-}
-bool has_work(uint64_t ticket) {
-  return next_of(ticket) < chunks_of(ticket);
-}
 
 void relax() {
 #if defined(__x86_64__)
@@ -68,7 +64,7 @@ int TaskPool::available_cpus() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-TaskPool::TaskPool(int threads) {
+TaskPool::TaskPool(int threads) : shares_(static_cast<size_t>(threads)) {
   PAWL_CHECK(threads >= 1);
   workers_.reserve(static_cast<size_t>(threads - 1));
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
@@ -76,15 +72,14 @@ TaskPool::TaskPool(int threads) {
 
 TaskPool::~TaskPool() {
   stop_.store(true);
-  publish((epoch_of(ticket_.load()) + 1) << (2 * kFieldBits));
+  publish();
   for (std::thread& worker : workers_) worker.join();
 }
 
 void TaskPool::run_erased(int64_t count, int64_t grain, void* context, Chunk chunk) {
   if (count <= 0) return;
-  grain = std::max<int64_t>(
-      {grain, 1,
-       (count + static_cast<int64_t>(kFieldMask) - 1) / static_cast<int64_t>(kFieldMask)});
+  const int64_t most = static_cast<int64_t>(kFieldMask);
+  grain = std::max<int64_t>({grain, 1, (count + most - 1) / most});
   const uint64_t chunks = static_cast<uint64_t>((count + grain - 1) / grain);
   if (workers_.empty() || chunks == 1) {
     chunk(context, 0, count, 0);
@@ -96,18 +91,52 @@ void TaskPool::run_erased(int64_t count, int64_t grain, void* context, Chunk chu
   count_.store(count, std::memory_order_relaxed);
   grain_.store(grain, std::memory_order_relaxed);
   unfinished_.store(static_cast<uint32_t>(chunks), std::memory_order_relaxed);
-  const uint64_t epoch = (epoch_of(ticket_.load(std::memory_order_relaxed)) + 1) & kEpochMask;
-  publish((epoch << (2 * kFieldBits)) | (chunks << kFieldBits));
-  while (take_chunk(0)) {
+  ++epoch_;
+  const uint64_t threads = shares_.size();
+  for (uint64_t i = 0; i < threads; ++i) {
+    shares_[i].word.store(share_word(epoch_, chunks * i / threads, chunks * (i + 1) / threads),
+                          std::memory_order_release);
   }
+  publish();
+  take_chunks(0);
   wait_for_others();
 }
 
-void TaskPool::publish(uint64_t ticket) {
-  ticket_.store(ticket);
+void TaskPool::publish() {
   published_.fetch_add(1);
-  // Either this sees the sleeper's count, or the sleeper saw the ticket or the new `published_`.
+  // Either this sees the sleeper's count, or the sleeper saw the new `published_`.
   if (sleeping_workers_.load() > 0) wake_all(published_);
+}
+
+void TaskPool::take_chunks(int worker) {
+  const int threads = static_cast<int>(shares_.size());
+  for (int i = 0; i < threads; ++i) {
+    while (take_chunk((worker + i) % threads, worker)) {
+    }
+  }
+}
+
+bool TaskPool::take_chunk(int from, int worker) {
+  std::atomic<uint64_t>& share = shares_[static_cast<size_t>(from)].word;
+  uint64_t word = share.load(std::memory_order_acquire);
+  while (next_of(word) < end_of(word)) {
+    const Chunk chunk = chunk_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const int64_t count = count_.load(std::memory_order_relaxed);
+    const int64_t grain = grain_.load(std::memory_order_relaxed);
+    const bool is_own = from == worker;
+    const uint64_t rest = is_own ? word + 1 : word - (uint64_t{1} << kFieldBits);
+    if (!share.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
+                                     std::memory_order_acquire)) {
+      continue;
+    }
+    const uint64_t index = is_own ? next_of(word) : end_of(word) - 1;
+    const int64_t begin = static_cast<int64_t>(index) * grain;
+    chunk(context, begin, std::min(begin + grain, count), worker);
+    if (unfinished_.fetch_sub(1) == 1 && is_caller_sleeping_.load()) wake_all(unfinished_);
+    return true;
+  }
+  return false;
 }
 
 void TaskPool::wait_for_others() {
@@ -122,45 +151,24 @@ void TaskPool::wait_for_others() {
   is_caller_sleeping_.store(false);
 }
 
-bool TaskPool::take_chunk(int worker) {
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (has_work(ticket)) {
-    const Chunk chunk = chunk_.load(std::memory_order_relaxed);
-    void* const context = context_.load(std::memory_order_relaxed);
-    const int64_t count = count_.load(std::memory_order_relaxed);
-    const int64_t grain = grain_.load(std::memory_order_relaxed);
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
-      continue;
-    }
-    const int64_t begin = static_cast<int64_t>(next_of(ticket)) * grain;
-    chunk(context, begin, std::min(begin + grain, count), worker);
-    if (unfinished_.fetch_sub(1) == 1 && is_caller_sleeping_.load()) wake_all(unfinished_);
-    return true;
-  }
-  return false;
-}
-
-void TaskPool::wait_for_work() {
+// Returns the count of jobs once it is no longer `seen`.
+uint32_t TaskPool::wait_for_job(uint32_t seen) {
   for (int spins = 0; spins < kSpins; ++spins) {
-    if (has_work(ticket_.load(std::memory_order_acquire))) return;
-    if (stop_.load(std::memory_order_relaxed)) return;
+    const uint32_t published = published_.load(std::memory_order_acquire);
+    if (published != seen) return published;
     relax();
   }
   sleeping_workers_.fetch_add(1);
-  for (;;) {
-    const uint32_t published = published_.load();
-    if (has_work(ticket_.load()) || stop_.load()) break;
-    sleep_while(published_, published);
-  }
+  while (published_.load() == seen) sleep_while(published_, seen);
   sleeping_workers_.fetch_sub(1);
+  return published_.load();
 }
 
 void TaskPool::work(int worker) {
+  uint32_t seen = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    wait_for_work();
-    while (take_chunk(worker)) {
-    }
+    seen = wait_for_job(seen);
+    take_chunks(worker);
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fork-join over cores, for compute. Work is handed out in small chunks from one counter, so that a
-// thread that lost its core to a neighbour delays the join by one chunk at most. Waiting is a
-// bounded spin, then sleep.
+// Fork-join over cores, for compute. Each thread starts with a contiguous share of the chunks and
+// takes them in order, so that what it reads is one ascending stream; who is done takes from the
+// end of another's share, so that a thread that lost its core to a neighbour delays the join by one
+// chunk at most. Waiting is a bounded spin, then sleep.
 #pragma once
 
 #include <atomic>
@@ -41,16 +42,23 @@ class TaskPool {
  private:
   using Chunk = void (*)(void* context, int64_t begin, int64_t end, int worker);
 
-  void run_erased(int64_t count, int64_t grain, void* context, Chunk chunk);
-  void work(int worker);
-  bool take_chunk(int worker);
-  void wait_for_work();
-  void wait_for_others();
-  void publish(uint64_t ticket);
+  // A share of the chunks of a job: epoch:24 | end:20 | next:20. Its owner claims `next`, others
+  // claim `end - 1`, both by compare-exchange on the whole word, so a thread that read the job of
+  // an earlier epoch can never claim a chunk of a later one.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> word{0};
+  };
 
-  // epoch:24 | chunks:20 | next:20. A chunk is claimed by compare-exchange on the whole word, so a
-  // thread that read the job of an earlier epoch can never claim a chunk of a later one.
-  alignas(64) std::atomic<uint64_t> ticket_{0};
+  void run_erased(int64_t count, int64_t grain, void* context, Chunk chunk);
+  void publish();
+  void work(int worker);
+  void take_chunks(int worker);
+  bool take_chunk(int from, int worker);
+  uint32_t wait_for_job(uint32_t seen);
+  void wait_for_others();
+
+  std::vector<Share> shares_;  // [threads]
+  uint64_t epoch_ = 0;
   // Threads that wait too long sleep on these words, and are woken only if somebody sleeps.
   alignas(64) std::atomic<uint32_t> published_{0};  // jobs given out so far
   std::atomic<int32_t> sleeping_workers_{0};

@@ -10,7 +10,7 @@ namespace {
 
 // Weights of one piece, in bytes: a few microseconds of streaming, so that a thread that loses its
 // core delays the others by no more, and large enough to make handing out work cheap.
-constexpr int64_t kPieceBytes = 48 << 10;
+constexpr int64_t kPieceBytes = 32 << 10;
 // Tokens that share one pass over a piece: their activations stay in the second-level cache.
 constexpr int64_t kTokenTile = 64;
 

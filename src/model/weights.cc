@@ -219,7 +219,6 @@ class Loader {
       out += matrix.bytes();
       (item.layer < 0 ? weights_.output
                       : weights_.layers[static_cast<size_t>(item.layer)].*item.member) = matrix;
-      file_.release(item.tensor->data);
     }
     return {};
   }
@@ -230,18 +229,32 @@ class Loader {
     return matrix;
   }
 
+  // In slabs, each of which is given back to the file once it is packed: never two resident copies.
   void pack(const gguf::TensorView& tensor, const Matrix& matrix, std::byte* out) {
+    constexpr int64_t kSlabBytes = 8 << 20;
+    const int64_t file_bytes =
+        kernels::kRowsPerBlock * kernels::raw_row_bytes(matrix.format, matrix.cols);
+    const int64_t slab = std::max<int64_t>(1, kSlabBytes / file_bytes);
+    for (int64_t first = 0; first < matrix.row_blocks(); first += slab) {
+      const int64_t count = std::min(slab, matrix.row_blocks() - first);
+      pool_.run(count, 8, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) pack_row_block(tensor, matrix, first + i, out);
+      });
+      const auto done = static_cast<size_t>(std::min<int64_t>(
+          (first + count) * file_bytes, static_cast<int64_t>(tensor.data.size())));
+      file_.release(tensor.data.first(done).subspan(static_cast<size_t>(first * file_bytes)));
+    }
+  }
+
+  static void pack_row_block(const gguf::TensorView& tensor, const Matrix& matrix, int64_t block,
+                             std::byte* out) {
     const int64_t row_bytes = kernels::raw_row_bytes(matrix.format, matrix.cols);
-    pool_.run(matrix.row_blocks(), 8, [&](int64_t begin, int64_t end, int) {
-      for (int64_t block = begin; block < end; ++block) {
-        const std::byte* rows[kernels::kRowsPerBlock] = {};
-        for (int i = 0; i < kernels::kRowsPerBlock; ++i) {
-          const int64_t row = block * kernels::kRowsPerBlock + i;
-          if (row < matrix.rows) rows[i] = tensor.data.data() + row * row_bytes;
-        }
-        kernels::pack_block(matrix.format, rows, matrix.cols, out + block * matrix.block_bytes);
-      }
-    });
+    const std::byte* rows[kernels::kRowsPerBlock] = {};
+    for (int i = 0; i < kernels::kRowsPerBlock; ++i) {
+      const int64_t row = block * kernels::kRowsPerBlock + i;
+      if (row < matrix.rows) rows[i] = tensor.data.data() + row * row_bytes;
+    }
+    kernels::pack_block(matrix.format, rows, matrix.cols, out + block * matrix.block_bytes);
   }
 
   const gguf::File& file_;
@@ -256,7 +269,7 @@ class Loader {
 
 // Large pages need addresses that are multiples of their size: the mapping is that much larger, and
 // what lies outside is given back.
-Result<Arena> Arena::create(int64_t bytes) {
+Result<Arena> Arena::create(int64_t bytes, Pages pages) {
   constexpr int64_t kLargePage = 2 << 20;
   bytes = std::max<int64_t>(bytes, 1);
   const size_t mapped = static_cast<size_t>(bytes + kLargePage);
@@ -272,7 +285,7 @@ Result<Arena> Arena::create(int64_t bytes) {
   Arena arena;
   arena.data_ = static_cast<std::byte*>(data) + before;
   arena.bytes_ = static_cast<int64_t>(mapped - before);
-  madvise(arena.data_, mapped - before, MADV_HUGEPAGE);  // fewer TLB misses; only advice
+  if (pages == Pages::kLarge) madvise(arena.data_, mapped - before, MADV_HUGEPAGE);  // only advice
   return arena;
 }
 

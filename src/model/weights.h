@@ -46,11 +46,13 @@ struct LayerWeights {
   Vector feed_forward_post_norm;  // [width]
 };
 
-// Anonymous memory of the system, 64-byte aligned at least, in large pages where it gives them.
+// Anonymous memory of the system, zeroed and page-aligned.
 class Arena {
  public:
   Arena() = default;
-  static base::Result<Arena> create(int64_t bytes);
+  // Large pages are for what is read from end to end; elsewhere they only make more of it resident.
+  enum class Pages { kLarge, kSmall };
+  static base::Result<Arena> create(int64_t bytes, Pages pages = Pages::kLarge);
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
   ~Arena();

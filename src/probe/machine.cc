@@ -12,8 +12,7 @@ namespace pawl::probe {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kPieceBytes = 256 << 10;          // taken by a thread at a time
-constexpr int64_t kSliceBytes = int64_t{16} << 20;  // half a millisecond: rarely disturbed
+constexpr int64_t kPieceBytes = 256 << 10;  // taken by a thread at a time
 constexpr int64_t kLeastBytes = int64_t{128} << 20;
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
@@ -21,7 +20,7 @@ constexpr int64_t kMostBytes = int64_t{1} << 30;
 int64_t buffer_bytes() {
   int64_t bytes = 4 * int64_t{sysconf(_SC_LEVEL3_CACHE_SIZE)};
   bytes = std::clamp(bytes, kLeastBytes, kMostBytes);
-  return bytes / kSliceBytes * kSliceBytes;
+  return bytes / kPieceBytes * kPieceBytes;
 }
 
 // 16 bytes, which every processor here loads at once.
@@ -74,31 +73,31 @@ base::Result<LimitMeter> LimitMeter::create(base::TaskPool& pool, const kernels:
 }
 
 MachineLimits LimitMeter::measure() {
-  constexpr int kPassesOverBuffer = 4;
+  constexpr int kTurns = 3;
   MachineLimits best;
-  for (int64_t slice = 0; slice < kPassesOverBuffer * bytes_ / kSliceBytes; ++slice) {
-    best.read_bytes_per_s = std::max(best.read_bytes_per_s, read_once(slice));
+  for (int turn = 0; turn < kTurns; ++turn) {
+    best.read_bytes_per_s = std::max(best.read_bytes_per_s, read_once());
     best.int8_operations_per_s = std::max(best.int8_operations_per_s, compute_once());
   }
   return best;
 }
 
-double LimitMeter::read_once(int64_t slice) {
+double LimitMeter::read_once() {
   std::atomic<uint64_t> all{0};
-  const std::byte* from = buffer_.data() + slice * kSliceBytes % bytes_;
   const int64_t start_ns = clock_.now_ns();
-  pool_.run(kSliceBytes / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {
-    all ^= read_lines(from + begin * kPieceBytes, (end - begin) * kPieceBytes);
+  pool_.run(bytes_ / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {
+    all ^= read_lines(buffer_.data() + begin * kPieceBytes, (end - begin) * kPieceBytes);
   });
-  return rate(kSliceBytes, clock_.now_ns() - start_ns);
+  return rate(bytes_, clock_.now_ns() - start_ns);
 }
 
 double LimitMeter::compute_once() {
-  constexpr int64_t kTurns = 10000;  // about 0.1 ms
+  constexpr int64_t kRepeats = 10000;       // about 0.1 ms
+  constexpr int64_t kPiecesPerThread = 50;  // about as long as reading the buffer
   std::atomic<int64_t> operations{0};
   const int64_t start_ns = clock_.now_ns();
-  pool_.run(int64_t{4} * pool_.threads(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) operations += table_.dot_peak(kTurns);
+  pool_.run(kPiecesPerThread * pool_.threads(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) operations += table_.dot_peak(kRepeats);
   });
   return rate(operations, clock_.now_ns() - start_ns);
 }

@@ -31,7 +31,8 @@ class LimitMeter {
   static base::Result<LimitMeter> create(base::TaskPool& pool, const kernels::Table& table,
                                          const base::Clock& clock);
 
-  // Some ten milliseconds in short turns, of which the best counts: neighbours only take away.
+  // The better of a few turns, each as long as a decode step of a small model: what the machine can
+  // keep up, not what it does for an instant.
   MachineLimits measure();
 
  private:
@@ -39,8 +40,8 @@ class LimitMeter {
              model::Arena buffer, int64_t bytes)
       : pool_(pool), table_(table), clock_(clock), buffer_(std::move(buffer)), bytes_(bytes) {}
 
-  double read_once(int64_t slice);  // bytes per second
-  double compute_once();            // operations per second
+  double read_once();     // bytes per second
+  double compute_once();  // operations per second
 
   base::TaskPool& pool_;
   const kernels::Table& table_;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/result.h"
 
 namespace pawl::kv {
@@ -21,11 +22,10 @@ class BlockPool {
   // on. Error kOutOfMemory, naming the bytes asked for.
   static base::Result<BlockPool> create(int32_t blocks, int64_t block_bytes);
 
-  BlockPool(BlockPool&& other) noexcept;
+  BlockPool(BlockPool&&) noexcept = default;
   BlockPool& operator=(BlockPool&&) = delete;
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
-  ~BlockPool();
 
   // A block with count 1, or nothing when none is free. Its bytes are whatever they were.
   std::optional<BlockId> take();
@@ -39,12 +39,12 @@ class BlockPool {
   int64_t block_bytes() const { return block_bytes_; }
 
   // block_bytes() bytes, 64-byte aligned (kv/layout.h). Valid as long as the pool.
-  std::byte* bytes(BlockId id) const { return data_ + id * block_bytes_; }
+  std::byte* bytes(BlockId id) const { return memory_.data() + id * block_bytes_; }
 
  private:
-  BlockPool(std::byte* data, int32_t blocks, int64_t block_bytes);
+  BlockPool(base::Arena memory, int32_t blocks, int64_t block_bytes);
 
-  std::byte* data_ = nullptr;
+  base::Arena memory_;
   int64_t block_bytes_ = 0;
   std::vector<int32_t> counts_;
   std::vector<BlockId> free_;  // a stack: the block that was freed last is the warmest

@@ -66,7 +66,7 @@ base::Result<Scratch> Scratch::create(const ModelConfig& config, const Limits& l
                                       int threads) {
   Scratch scratch;
   const int64_t bytes = cut_all(scratch, config, limits, threads, nullptr);
-  PAWL_TRY(scratch.arena, Arena::create(bytes, Arena::Pages::kSmall));
+  PAWL_TRY(scratch.arena, base::Arena::create(bytes, base::Arena::Pages::kSmall));
   cut_all(scratch, config, limits, threads, scratch.arena.data());
   // One task per token and query head is more than any plan makes, plus the partial ones.
   scratch.tasks.reserve(static_cast<size_t>(limits.max_tokens) * config.heads +

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/result.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
@@ -72,7 +73,7 @@ struct Scratch {
   std::vector<AttentionTask> tasks;
   std::vector<FoldTask> folds;
 
-  Arena arena;
+  base::Arena arena;
 };
 
 // The most rows (tokens * heads) whose spans are given to several tasks.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/weights.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
-#include <utility>
 
 #include "kernels/dequantize.h"
 
@@ -210,7 +207,7 @@ class Loader {
                        " in blocks of 16 rows, more than twice as many",
                    ""};
     }
-    PAWL_TRY(weights_.arena, Arena::create(total));
+    PAWL_TRY(weights_.arena, base::Arena::create(total));
     std::byte* out = weights_.arena.data();
     for (const Pending& item : pending_) {
       Matrix matrix = describe(*item.tensor);
@@ -266,41 +263,6 @@ class Loader {
 };
 
 }  // namespace
-
-// Large pages need addresses that are multiples of their size: the mapping is that much larger, and
-// what lies outside is given back.
-Result<Arena> Arena::create(int64_t bytes, Pages pages) {
-  constexpr int64_t kLargePage = 2 << 20;
-  bytes = std::max<int64_t>(bytes, 1);
-  const size_t mapped = static_cast<size_t>(bytes + kLargePage);
-  void* const data =
-      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
-    return Error{ErrorCode::kOutOfMemory,
-                 "no memory for " + std::to_string(bytes) + " bytes of weights and buffers", ""};
-  }
-  const auto address = reinterpret_cast<uintptr_t>(data);
-  const size_t before = (kLargePage - address % kLargePage) % kLargePage;
-  if (before > 0) munmap(data, before);
-  Arena arena;
-  arena.data_ = static_cast<std::byte*>(data) + before;
-  arena.bytes_ = static_cast<int64_t>(mapped - before);
-  if (pages == Pages::kLarge) madvise(arena.data_, mapped - before, MADV_HUGEPAGE);  // only advice
-  return arena;
-}
-
-Arena::Arena(Arena&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-Arena& Arena::operator=(Arena&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-Arena::~Arena() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(bytes_));
-}
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, base::TaskPool& pool,
                              std::vector<std::string>& unused) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/result.h"
 #include "base/task_pool.h"
 #include "gguf/reader.h"
@@ -46,30 +47,13 @@ struct LayerWeights {
   Vector feed_forward_post_norm;  // [width]
 };
 
-// Anonymous memory of the system, zeroed and page-aligned.
-class Arena {
- public:
-  Arena() = default;
-  // Large pages are for what is read from end to end; elsewhere they only make more of it resident.
-  enum class Pages { kLarge, kSmall };
-  static base::Result<Arena> create(int64_t bytes, Pages pages = Pages::kLarge);
-  Arena(Arena&& other) noexcept;
-  Arena& operator=(Arena&& other) noexcept;
-  ~Arena();
-  std::byte* data() const { return data_; }
-
- private:
-  std::byte* data_ = nullptr;
-  int64_t bytes_ = 0;
-};
-
 struct Weights {
   Matrix output;  // [vocabulary, width]; also the embedding where `embedding` is null
   const gguf::TensorView* embedding = nullptr;  // read from the file row by row
   Vector output_norm;                           // [width]
   Vector rope_factors;                          // [rotary / 2] or empty
   std::vector<LayerWeights> layers;
-  Arena arena;
+  base::Arena arena;
 };
 
 // Finds, checks and packs every tensor. Sets config.vocabulary. Errors name the tensor that is

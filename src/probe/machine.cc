@@ -63,7 +63,7 @@ std::optional<std::string> cpu_name() {
 base::Result<LimitMeter> LimitMeter::create(base::TaskPool& pool, const kernels::Table& table,
                                             const base::Clock& clock) {
   const int64_t bytes = buffer_bytes();
-  PAWL_TRY(model::Arena buffer, model::Arena::create(bytes));
+  PAWL_TRY(base::Arena buffer, base::Arena::create(bytes));
   // Pages that were never written are all the same page of zeros, and stay in the cache.
   pool.run(bytes / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {
     std::memset(buffer.data() + begin * kPieceBytes, 0x5a,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/task_pool.h"
@@ -37,7 +38,7 @@ class LimitMeter {
 
  private:
   LimitMeter(base::TaskPool& pool, const kernels::Table& table, const base::Clock& clock,
-             model::Arena buffer, int64_t bytes)
+             base::Arena buffer, int64_t bytes)
       : pool_(pool), table_(table), clock_(clock), buffer_(std::move(buffer)), bytes_(bytes) {}
 
   double read_once();     // bytes per second
@@ -46,7 +47,7 @@ class LimitMeter {
   base::TaskPool& pool_;
   const kernels::Table& table_;
   const base::Clock& clock_;
-  model::Arena buffer_;
+  base::Arena buffer_;
   int64_t bytes_;
 };
 

@@ -32,8 +32,12 @@ RuntimeOptions one_thread() {
 class Counter final : public EventSink {
  public:
   void on_delta(const Delta& delta) override { tokens += delta.id >= 0 ? 1 : 0; }
-  void on_finished(const Finished&) override { ++finishes; }
+  void on_finished(const Finished& finished) override {
+    ++finishes;
+    error = finished.error;
+  }
   int tokens = 0, finishes = 0;
+  std::string error;
 };
 
 void expect_one_line(const base::Error& error) {
@@ -209,6 +213,25 @@ TEST(OddModel, WidthsThatFillNoVector) {
   }
   EXPECT_TRUE(loads({.heads = 1, .head_dim = 1024}));
   EXPECT_FALSE(loads({.heads = 1, .head_dim = 1028}));
+}
+
+TEST(OddModel, WeightsThatAreNoNumbersEndInAnErrorThatSaysSo) {
+  Bytes bytes = tests::SmallModel().writer().bytes();
+  const auto file = gguf::open_bytes(bytes);
+  const auto norm = (*file)->find_tensor("output_norm.weight")->data;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + (norm.data() - bytes.data()), &nan, sizeof(nan));
+  auto runtime = Runtime::create(*file, one_thread());
+  ASSERT_TRUE(runtime.ok());
+  const base::SteadyClock clock;
+  auto engine = Engine::create(**runtime, {.context = 16, .max_sequences = 1}, clock);
+  Counter counter;
+  Request request;
+  request.prompt = {2};
+  request.sink = &counter;
+  ASSERT_TRUE((*engine)->submit(std::move(request)).ok());
+  (*engine)->run_until_idle();
+  EXPECT_NE(counter.error.find("not numbers"), std::string::npos) << counter.error;
 }
 
 TEST(OddModel, AContextOfOneLeavesNoRoom) {

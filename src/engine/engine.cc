@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -171,16 +172,20 @@ void Engine::choose_all(const model::Logits& logits) {
                      has_row ? logits.row(row++) : std::span<const float>(),
                      has_row ? &choices_[i] : nullptr});
     if (has_row) {
-      take_choice(sequence, choices_[i]);
+      take_choice(sequence, choices_[i], rows_.back().logits);
     } else if (sequence.computed == sequence.max_length) {
       finish(sequence, FinishReason::kLength);  // nothing was to be generated
     }
   }
 }
 
-void Engine::take_choice(Sequence& sequence, const policy::Choice& choice) {
+void Engine::take_choice(Sequence& sequence, const policy::Choice& choice,
+                         std::span<const float> row) {
   if (choice.id == policy::kNoToken) {
-    sequence.finished.error = "no token is allowed here";
+    const bool has_numbers = std::ranges::any_of(row, [](float x) { return !std::isnan(x); });
+    sequence.finished.error = has_numbers
+                                  ? "no token is allowed here"
+                                  : "the logits are not numbers: the model's weights are damaged";
     finish(sequence, FinishReason::kError);
     return;
   }
@@ -190,8 +195,10 @@ void Engine::take_choice(Sequence& sequence, const policy::Choice& choice) {
   sequence.ids.push_back(choice.id);
   sequence.history.accept(choice);
   if (runtime_.tokenizer().vocab().is_end(choice.id)) {
-    sequence.request.sink->on_delta(
-        {.id = choice.id, .text = {}, .choice = &choice, .stamp_ns = sequence.timeline.last_token_ns});
+    sequence.request.sink->on_delta({.id = choice.id,
+                                     .text = {},
+                                     .choice = &choice,
+                                     .stamp_ns = sequence.timeline.last_token_ns});
     sequence.finished.end_token = choice.id;
     finish(sequence, FinishReason::kStop);
     return;

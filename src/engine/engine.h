@@ -60,7 +60,7 @@ class Engine {
   void admit(Sequence& sequence);
   model::Logits forward();
   void choose_all(const model::Logits& logits);
-  void take_choice(Sequence& sequence, const policy::Choice& choice);
+  void take_choice(Sequence& sequence, const policy::Choice& choice, std::span<const float> row);
   void emit_text(Sequence& sequence, const policy::Choice& choice);
   void observe();
   void retire_finished();

@@ -38,6 +38,9 @@ void add_common_options(CommandLine& line, CommonOptions& options,
 
 extern const CommandHelp kRunHelp;
 extern const CommandHelp kLogitsHelp;
+extern const CommandHelp kTraceHelp;
+extern const CommandHelp kTraceVerifyHelp;
+extern const CommandHelp kDivergeHelp;
 extern const CommandHelp kBenchHelp;
 extern const CommandHelp kTokenizeHelp;
 extern const CommandHelp kDetokenizeHelp;
@@ -47,6 +50,9 @@ extern const CommandHelp kModelShowHelp;
 
 base::Result<ExitStatus> run_command(const Arguments& arguments);
 base::Result<ExitStatus> logits_command(const Arguments& arguments);
+base::Result<ExitStatus> trace_command(const Arguments& arguments);
+base::Result<ExitStatus> trace_verify_command(const Arguments& arguments);
+base::Result<ExitStatus> diverge_command(const Arguments& arguments);
 base::Result<ExitStatus> bench_command(const Arguments& arguments);
 base::Result<ExitStatus> tokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> detokenize_command(const Arguments& arguments);

@@ -19,6 +19,9 @@ namespace {
 constexpr Command kCommands[] = {
     {"Generate", &kRunHelp, run_command},
     {"Look inside", &kLogitsHelp, logits_command},
+    {"Look inside", &kTraceHelp, trace_command},
+    {"Look inside", &kTraceVerifyHelp, trace_verify_command},
+    {"Look inside", &kDivergeHelp, diverge_command},
     {"Look inside", &kBenchHelp, bench_command},
     {"Look inside", &kTokenizeHelp, tokenize_command},
     {"Look inside", &kDetokenizeHelp, detokenize_command},
@@ -56,9 +59,11 @@ base::Error unknown_command(const std::string& word) {
 
 // The command whose name the words begin with, and how many words that took.
 std::pair<const Command*, size_t> find_command(const Arguments& words) {
-  for (const auto& command : kCommands) {
-    if (command.help->name == words[0]) return {&command, 1};
-    if (words.size() > 1 && command.help->name == words[0] + " " + words[1]) return {&command, 2};
+  for (size_t taken = std::min<size_t>(words.size(), 2); taken > 0; --taken) {
+    const std::string name = taken == 2 ? words[0] + " " + words[1] : words[0];
+    for (const auto& command : kCommands) {
+      if (command.help->name == name) return {&command, taken};
+    }
   }
   return {nullptr, 0};
 }

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/digest.h"
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "cli/model_store.h"
 #include "cli/prompt_input.h"
 #include "model/forward.h"
@@ -23,13 +27,18 @@ void PromptFlags::declare(CommandLine& line) {
             has_no_bos);
 }
 
-Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_reference,
-                                        const base::Clock& clock, std::stop_token stop) {
+Result<std::string> ModelSession::find(const CommonOptions& common, std::stop_token stop) {
   PAWL_TRY(const ModelStore store, ModelStore::open());
   PAWL_TRY(const auto path,
-           store.resolve(common.model, {common.is_offline, common.is_quiet, stop}));
+           store.resolve(common.model, {common.is_offline, common.is_quiet, std::move(stop)}));
+  return path.string();
+}
+
+Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_reference,
+                                        const base::Clock& clock, std::stop_token stop) {
   ModelSession session;
   session.name = common.model;
+  PAWL_TRY(session.path, find(common, stop));
   const int64_t start_ns = clock.now_ns();
   engine::RuntimeOptions options;
   options.threads = static_cast<int>(common.threads.value_or(0));
@@ -37,7 +46,7 @@ Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_ref
     options.isa = "scalar";
     options.precision = model::Precision::kReference;
   }
-  PAWL_TRY(session.runtime, engine::Runtime::open(path.string(), options));
+  PAWL_TRY(session.runtime, engine::Runtime::open(session.path, options));
   session.load_ms = ms_between(start_ns, clock.now_ns());
   for (const auto& warning : session.runtime->warnings()) base::log_warning(warning);
   if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "interrupted", ""};
@@ -80,6 +89,19 @@ Result<Prompt> read_prompt(const CommandLine& line, const PromptFlags& flags,
   if (flags.text) return tokenize_prompt(*flags.text, flags.has_no_bos, runtime, clock);
   PAWL_TRY(const std::string text, read_text(*flags.file));
   return tokenize_prompt(text, flags.has_no_bos, runtime, clock);
+}
+
+Result<std::string> sha256_of_file(const std::string& path) {
+  constexpr size_t kPiece = size_t{8} << 20;
+  PAWL_TRY(const base::MappedFile file, base::MappedFile::open(path));
+  base::Sha256 digest;
+  for (auto rest = file.bytes(); !rest.empty();) {
+    const auto piece = rest.first(std::min(kPiece, rest.size()));
+    digest.update(piece);
+    file.release(piece);  // as much as a piece in memory, not the file
+    rest = rest.subspan(piece.size());
+  }
+  return digest.finish_hex();
 }
 
 double ms_between(int64_t from_ns, int64_t to_ns) {

@@ -35,7 +35,11 @@ struct ModelSession {
   static base::Result<ModelSession> open(const CommonOptions& common, bool is_reference,
                                          const base::Clock& clock, std::stop_token stop);
 
+  // The file that open() would open; a catalogue model is fetched. Errors of resolve().
+  static base::Result<std::string> find(const CommonOptions& common, std::stop_token stop);
+
   std::string name;  // as the user wrote it
+  std::string path;
   std::unique_ptr<engine::Runtime> runtime;
   double load_ms = 0;
 
@@ -56,6 +60,9 @@ base::Result<Prompt> read_prompt(const CommandLine& line, const PromptFlags& fla
 // A text by itself, as the tokenizer takes it.
 base::Result<Prompt> tokenize_prompt(const std::string& text, bool has_no_bos,
                                      const engine::Runtime& runtime, const base::Clock& clock);
+
+// 64 hex digits, read once from begin to end. Of a split model: of this part.
+base::Result<std::string> sha256_of_file(const std::string& path);
 
 double ms_between(int64_t from_ns, int64_t to_ns);
 

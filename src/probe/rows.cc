@@ -2,6 +2,7 @@
 #include "probe/rows.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/check.h"
 #include "kv/block_pool.h"
@@ -13,6 +14,46 @@ namespace {
 
 // Rows of one pass: 8 times 262,144 floats are 8 MiB.
 constexpr int kRowsPerPass = 8;
+constexpr int64_t kOnePass = 4096;
+
+base::Result<void> check_ids(const engine::Runtime& runtime, std::span<const base::TokenId> ids) {
+  if (ids.empty()) return base::Error{base::ErrorCode::kInvalidArgument, "the prompt is empty", ""};
+  for (const base::TokenId id : ids) PAWL_TRY_VOID(runtime.tokenizer().vocab().check(id));
+  return {};
+}
+
+// Blocks for one text, empty.
+class Cache {
+ public:
+  static base::Result<Cache> create(const engine::Runtime& runtime, int64_t positions) {
+    const bool is_exact = runtime.precision() == model::Precision::kReference;
+    const int64_t needed = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
+    PAWL_TRY(kv::BlockPool blocks,
+             kv::BlockPool::create(static_cast<int32_t>(needed),
+                                   runtime.model()->kv_layout(is_exact).block_bytes()));
+    return Cache(std::make_unique<kv::BlockPool>(std::move(blocks)), needed, positions);
+  }
+
+  // The cache outlives it.
+  base::Result<model::Forward> forward(engine::Runtime& runtime, int64_t chunk, int rows) {
+    const model::Limits limits{
+        .max_tokens = static_cast<int>(chunk), .max_rows = rows, .max_positions = positions_};
+    return model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), *blocks_,
+                                  runtime.precision(), limits);
+  }
+
+  const kv::BlockTable& table() const { return table_; }
+
+ private:
+  Cache(std::unique_ptr<kv::BlockPool> blocks, int64_t needed, int64_t positions)
+      : blocks_(std::move(blocks)), positions_(positions) {
+    for (int64_t i = 0; i < needed; ++i) table_.push_back(*blocks_->take());
+  }
+
+  std::unique_ptr<kv::BlockPool> blocks_;
+  kv::BlockTable table_;
+  int64_t positions_;
+};
 
 }  // namespace
 
@@ -20,23 +61,11 @@ base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::
                                 const RowsOptions& options,
                                 const std::function<void(int64_t, std::span<const float>)>& row) {
   const int64_t count = static_cast<int64_t>(ids.size());
-  if (count == 0) return base::Error{base::ErrorCode::kInvalidArgument, "the prompt is empty", ""};
+  PAWL_TRY_VOID(check_ids(runtime, ids));
   PAWL_CHECK(0 <= options.first && options.first <= options.last && options.last < count &&
              options.chunk > 0);
-  for (const base::TokenId id : ids) PAWL_TRY_VOID(runtime.tokenizer().vocab().check(id));
-
-  const bool is_exact = runtime.precision() == model::Precision::kReference;
-  const int32_t needed =
-      static_cast<int32_t>((count + kv::kBlockPositions - 1) / kv::kBlockPositions);
-  PAWL_TRY(kv::BlockPool blocks,
-           kv::BlockPool::create(needed, runtime.model()->kv_layout(is_exact).block_bytes()));
-  kv::BlockTable table;
-  for (int32_t i = 0; i < needed; ++i) table.push_back(*blocks.take());
-  const model::Limits limits{
-      .max_tokens = options.chunk, .max_rows = kRowsPerPass, .max_positions = count};
-  PAWL_TRY(model::Forward forward,
-           model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), blocks,
-                                  runtime.precision(), limits));
+  PAWL_TRY(Cache cache, Cache::create(runtime, count));
+  PAWL_TRY(model::Forward forward, cache.forward(runtime, options.chunk, kRowsPerPass));
   for (int64_t begin = 0; begin <= options.last;) {
     // Up to the first wanted position in whole chunks, from there on as many as have room for their
     // rows.
@@ -46,12 +75,32 @@ base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::
                   : std::min({begin + options.chunk, begin + kRowsPerPass, options.last + 1});
     const model::Segment segment{
         begin, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
-        is_before ? 0 : static_cast<int>(end - begin), &table};
+        is_before ? 0 : static_cast<int>(end - begin), &cache.table()};
     const model::Logits logits = forward.run({{&segment, 1}});
     for (int i = 0; i < logits.rows; ++i) row(begin + i, logits.row(i));
     begin = end;
   }
   return {};
+}
+
+base::Result<std::vector<float>> compute_last_row(engine::Runtime& runtime,
+                                                  std::span<const base::TokenId> ids) {
+  PAWL_TRY_VOID(check_ids(runtime, ids));
+  const auto count = static_cast<int64_t>(ids.size());
+  const int64_t chunk = std::min(count, kOnePass);
+  PAWL_TRY(Cache cache, Cache::create(runtime, count));
+  PAWL_TRY(model::Forward forward, cache.forward(runtime, chunk, 1));
+  std::vector<float> row;
+  for (int64_t begin = 0; begin < count; begin += chunk) {
+    const int64_t tokens = std::min(chunk, count - begin);
+    const bool is_last = begin + tokens == count;
+    const model::Segment segment{
+        begin, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(tokens)),
+        is_last ? 1 : 0, &cache.table()};
+    const model::Logits logits = forward.run({{&segment, 1}});
+    if (is_last) row.assign(logits.row(0).begin(), logits.row(0).end());
+  }
+  return row;
 }
 
 }  // namespace pawl::probe

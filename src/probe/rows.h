@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/token.h"
@@ -23,5 +24,10 @@ struct RowsOptions {
 base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::TokenId> ids,
                                 const RowsOptions& options,
                                 const std::function<void(int64_t, std::span<const float>)>& row);
+
+// The row of the last position, from nothing but the ids: one pass over all of them and an empty
+// cache, or passes of 4,096 where there are more. Errors as above.
+base::Result<std::vector<float>> compute_last_row(engine::Runtime& runtime,
+                                                  std::span<const base::TokenId> ids);
 
 }  // namespace pawl::probe

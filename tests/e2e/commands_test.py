@@ -14,7 +14,7 @@ import subprocess
 
 from pawl_testing import DEFAULT_MODEL, PROGRAM, PawlTest, main, needs_default_model, tiny_gguf
 
-COMMANDS = ["run", "logits", "bench", "tokenize", "detokenize", "model list", "model get", "model show"]
+COMMANDS = ["run", "logits", "trace", "trace verify", "diverge", "bench", "tokenize", "detokenize", "model list", "model get", "model show"]
 
 
 class Help(PawlTest):
@@ -41,9 +41,9 @@ class Help(PawlTest):
         for command in COMMANDS:
             example = self.pawl(*command.split(), "--help").stdout.splitlines()[2].strip()
             words = shlex.split(example)
-            result = self.pawl(*words[1:], "--offline")
+            result = self.pawl(*words[1:], "--offline", folder=self.home)
             self.assertEqual(result.returncode, 0, example + "\n" + result.stderr)
-            self.assertNotEqual(result.stdout, "", example)
+            self.assertNotEqual(result.stdout + result.stderr, "", example)
 
     def test_version(self):
         self.assertRegex(self.pawl("--version").stdout, r"^pawl \d+\.\d+\.\d+\n$")

@@ -37,8 +37,8 @@ class PawlTest(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PAWL")}
         return {**environment, "PAWL_HOME": str(self.home), **{k: str(v) for k, v in extra.items()}}
 
-    def pawl(self, *arguments, **extra):
-        return subprocess.run([PROGRAM, *map(str, arguments)], env=self.environment(**extra), text=True,
+    def pawl(self, *arguments, folder=None, **extra):
+        return subprocess.run([PROGRAM, *map(str, arguments)], env=self.environment(**extra), text=True, cwd=folder,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
     def start(self, *arguments, **extra):

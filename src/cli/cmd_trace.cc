@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// pawl trace: a generation, and for each forward pass a line that lets anybody compute it again.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/json.h"
+#include "base/pending_file.h"
+#include "cli/command.h"
+#include "cli/model_session.h"
+#include "cli/policy_flags.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "engine/engine.h"
+#include "model/model.h"
+#include "probe/trace_writer.h"
+
+namespace pawl::cli {
+
+using base::Error;
+using base::ErrorCode;
+using base::Json;
+using base::Result;
+
+const CommandHelp kTraceHelp = {
+    "trace",
+    "Generates, and writes one JSON line for each forward pass that can be computed again.",
+    "pawl trace -p \"The sea is\" -n 8 --greedy --out t.jsonl", "-p TEXT [options]"};
+
+namespace {
+
+struct TraceFlags {
+  PromptFlags prompt;
+  PolicyFlags policy;
+  int64_t max_tokens = 32;
+  std::vector<std::string> stops;
+  std::optional<std::string> out;
+  int64_t top = 5;
+  bool is_reference = false;
+  CommonOptions common;
+
+  void declare(CommandLine& line) {
+    prompt.declare(line);
+    line.group("Generation");
+    line.integer({"-n,--max-tokens", "N", "output tokens at most"}, max_tokens, 1, 1 << 30);
+    line.texts({"--stop", "TEXT", "ends before this text; repeatable"}, stops);
+    line.flag({"--reference", "", "float32 activations and the scalar kernels: slow and exact"},
+              is_reference);
+    line.group("What is written");
+    line.text({"--out", "F.jsonl", "the trace's file, in place of standard output"}, out);
+    line.integer({"--top", "N", "entries of each row"}, top, 1, 1000);
+    policy.declare(line);
+    add_common_options(line, common, "drawn, and written in the trace");
+  }
+};
+
+// Where lines go: a file that is there when the trace is whole, or standard output.
+class LineOutput {
+ public:
+  static Result<LineOutput> create(const std::optional<std::string>& path) {
+    LineOutput output;
+    if (!path) return output;
+    PAWL_TRY(base::PendingFile file,
+             base::PendingFile::create(*path + ".tmp", base::PendingFile::Unfinished::kRemove));
+    output.file_.emplace(std::move(file));
+    output.path_ = *path;
+    return output;
+  }
+
+  Result<void> write(std::string_view line) {
+    const std::string text = std::string(line) + '\n';
+    if (file_) return file_->write(std::as_bytes(std::span(text)));
+    const bool is_written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (is_written) return {};
+    return Error{ErrorCode::kIo, std::string("cannot write: ") + std::strerror(errno),
+                 "standard output"};
+  }
+
+  Result<void> finish() { return file_ ? file_->commit(path_) : Result<void>(); }
+
+ private:
+  LineOutput() = default;
+  std::optional<base::PendingFile> file_;
+  std::string path_;
+};
+
+// Counts on a terminal, and knows how it ended.
+class TraceSink final : public engine::EventSink {
+ public:
+  TraceSink(bool is_quiet, int64_t most)
+      : is_shown_(!is_quiet && is_terminal(STDERR_FILENO)), most_(most) {}
+
+  void on_delta(const engine::Delta&) override {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[Ktoken {} of {}", ++count_, most_);
+  }
+  void on_finished(const engine::Finished& finished) override {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+    finished_ = finished;
+  }
+  const engine::Finished& finished() const { return finished_; }
+
+ private:
+  bool is_shown_;
+  int64_t most_;
+  int64_t count_ = 0;
+  engine::Finished finished_;
+};
+
+Result<probe::TraceHeader> header_of(const ModelSession& session, const Prompt& prompt,
+                                     const policy::Policy& policy, bool is_reference) {
+  engine::Runtime& runtime = *session.runtime;
+  probe::TraceHeader header;
+  header.pawl_version = kVersion;
+  header.model = session.name;
+  PAWL_TRY(header.model_sha256, sha256_of_file(session.path));
+  PAWL_TRY(header.tokenizer,
+           runtime.model()->file()->metadata().get_string("tokenizer.ggml.model"));
+  header.isa = runtime.kernels().name;
+  header.is_reference = is_reference;
+  header.threads = runtime.pool().threads();
+  header.policy = policy;
+  header.prompt = prompt.ids;
+  return header;
+}
+
+double share_of_decode(const probe::TraceWriter& writer) {
+  return writer.decode_ns() > 0
+             ? static_cast<double>(writer.own_decode_ns()) / static_cast<double>(writer.decode_ns())
+             : 0;
+}
+
+void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
+  const probe::TraceEnd& end = writer.counts();
+  if (flags.common.is_json) {
+    Json document;
+    document["out"] = *flags.out;
+    document["passes"] = end.passes;
+    document["prefill_passes"] = end.prefill_passes;
+    document["selected"] = end.selected;
+    document["finish_reason"] = end.finish_reason;
+    document["trace_share_of_decode"] =
+        writer.decode_ns() > 0 ? Json(share_of_decode(writer)) : Json();
+    fmt::print("{}\n", document.dump());
+    return;
+  }
+  std::string line = fmt::format("{} passes: {} over the prompt, {} of one token · {} selected",
+                                 grouped(end.passes), grouped(end.prefill_passes),
+                                 grouped(end.passes - end.prefill_passes), grouped(end.selected));
+  if (writer.decode_ns() > 0) {
+    line +=
+        fmt::format(" · tracing took {:.1f} % of the decode time", share_of_decode(writer) * 100);
+  }
+  note(flags.common.is_quiet, line);
+}
+
+Result<ExitStatus> trace(ModelSession& session, const Prompt& prompt, const policy::Policy& policy,
+                         const TraceFlags& flags, const base::Clock& clock,
+                         const std::stop_token& stop) {
+  engine::EngineLimits limits;
+  const auto wanted = static_cast<int64_t>(prompt.ids.size()) + flags.max_tokens;
+  limits.context = std::min(wanted, session.runtime->model()->config().context_length);
+  limits.max_sequences = 1;
+  PAWL_TRY(const probe::TraceHeader header, header_of(session, prompt, policy, flags.is_reference));
+  PAWL_TRY(LineOutput output, LineOutput::create(flags.out));
+  probe::TraceWriter writer(session.runtime->tokenizer(), header, static_cast<int>(flags.top),
+                            clock, [&](std::string_view line) { return output.write(line); });
+  PAWL_TRY(const auto engine, engine::Engine::create(*session.runtime, limits, clock, &writer));
+  TraceSink sink(flags.common.is_quiet, flags.max_tokens);
+  engine::Request request;
+  request.prompt = prompt.ids;
+  request.policy = policy;
+  request.stops = {flags.stops, flags.max_tokens};
+  request.stop_token = stop;
+  request.sink = &sink;
+  request.received_ns = clock.now_ns();
+  PAWL_TRY_VOID(engine->submit(std::move(request)));
+  engine->run_until_idle();
+
+  const engine::Finished& finished = sink.finished();
+  PAWL_TRY_VOID(writer.finish(engine::finish_reason_name(finished.reason)));
+  PAWL_TRY_VOID(output.finish());
+  if (finished.reason == engine::FinishReason::kError) {
+    return Error{ErrorCode::kUnsupported, finished.error, ""};
+  }
+  tell(flags, writer);
+  return finished.reason == engine::FinishReason::kCancelled ? ExitStatus::kInterrupted
+                                                             : ExitStatus::kDone;
+}
+
+}  // namespace
+
+Result<ExitStatus> trace_command(const Arguments& arguments) {
+  CommandLine line(kTraceHelp);
+  TraceFlags flags;
+  flags.declare(line);
+  PAWL_TRY(const bool goes_on, line.parse(arguments));
+  if (!goes_on) return ExitStatus::kDone;
+  if (!flags.prompt.is_given()) {
+    return line.wrong("--prompt is missing; --file - reads standard input");
+  }
+  if (flags.common.is_json && !flags.out) {
+    return line.wrong("a trace is lines of JSON by itself; --json needs --out");
+  }
+  PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));
+  const base::SteadyClock clock;
+  const InterruptWatch interrupt;
+  PAWL_TRY(ModelSession session,
+           ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token()));
+  PAWL_TRY(const Prompt prompt, read_prompt(line, flags.prompt, *session.runtime, clock));
+  return trace(session, prompt, policy, flags, clock, interrupt.token());
+}
+
+}  // namespace pawl::cli

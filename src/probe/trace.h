@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace: what one request's forward passes were given, what they returned and what was selected,
+// so exactly that anybody can compute it again. One JSON object per line:
+//
+//   {"kind": "header", "pawl_trace": 1, "pawl", "model", "model_sha256", "tokenizer", "isa",
+//    "precision", "threads", "seed", "policy", "prompt_ids"}
+//   {"step": 0, "kind": "prefill" | "decode", "prefix_len", "prefix_sha256", "inputs",
+//    "selected": {"id", "text"} | null, "top": [{"id", "text", "logit", "p"}], "gap",
+//    "logits_digest", "forward_us", "policy_us"}                        one for each forward pass
+//   {"kind": "end", "passes", "prefill_passes", "selected", "finish_reason"}
+//
+// The prefix of a pass is all that its last position can see: the ids up to and with its inputs.
+// A pass over a part of the prompt only has no row: "selected", "gap" and "logits_digest" are null.
+// Texts are UTF-8 with U+FFFD for what is none; a member "bytes" then holds what is meant.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "base/token.h"
+#include "policy/policy.h"
+#include "text/tokenizer.h"
+
+namespace pawl::probe {
+
+inline constexpr int64_t kTraceSchema = 1;
+
+struct TraceHeader {
+  std::string pawl_version;
+  std::string model;         // as it was named
+  std::string model_sha256;  // of the file
+  std::string tokenizer;     // the algorithm, as the model's file names it
+  std::string isa;           // kernel variant
+  bool is_reference = false;
+  int64_t threads = 0;
+  policy::Policy policy;  // with the seed
+  std::vector<base::TokenId> prompt;
+};
+
+struct TopToken {
+  base::TokenId id = 0;
+  float logit = 0;
+  double p = 0;  // of the whole row's softmax, to 1e-6 of itself
+  bool operator==(const TopToken&) const = default;
+};
+
+struct TraceRow {
+  std::string digest;         // base::xxh3_128 of the float32 bytes
+  std::vector<TopToken> top;  // largest first, the lowest id first among equals
+  std::optional<double> gap;  // largest logit less the second; none with one entry only
+  bool operator==(const TraceRow&) const = default;
+};
+
+struct TraceStep {
+  int64_t step = 0;
+  bool is_prefill = false;  // inputs are of the prompt
+  int64_t prefix_len = 0;
+  std::string prefix_sha256;
+  std::vector<base::TokenId> inputs;
+  std::optional<base::TokenId> selected;
+  std::optional<TraceRow> row;
+  int64_t forward_us = 0, policy_us = 0;
+};
+
+struct TraceEnd {
+  int64_t passes = 0;
+  int64_t prefill_passes = 0;
+  int64_t selected = 0;
+  std::string finish_reason;
+};
+
+// SHA-256 of the ids as little-endian uint32, 64 hex digits.
+std::string prefix_sha256(std::span<const base::TokenId> ids);
+
+// What a trace keeps of a row. `top` largest entries, at least 1.
+TraceRow trace_row(std::span<const float> row, int top);
+
+// One line each, without its end.
+std::string header_line(const TraceHeader& header);
+std::string step_line(const TraceStep& step, const text::Tokenizer& tokenizer);
+std::string end_line(const TraceEnd& end);
+
+// A trace as far as it can be read.
+struct Trace {
+  TraceHeader header;
+  std::vector<TraceStep> steps;
+  std::optional<TraceEnd> end;
+  std::string fault;  // why reading ended before the file did; names the line
+};
+
+// Foreign bytes. Error kBadFile when the first line is no header of a trace, kUnsupported for
+// another schema, kNotFound, kIo. A broken line further on is no Error: it is `fault`, and the
+// steps before it are there.
+base::Result<Trace> read_trace(const std::string& path);
+base::Result<Trace> parse_trace(std::string_view text);
+
+}  // namespace pawl::probe

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/trace_writer.h"
+
+#include "base/check.h"
+
+namespace pawl::probe {
+
+TraceWriter::TraceWriter(const text::Tokenizer& tokenizer, const TraceHeader& header, int top,
+                         const base::Clock& clock, Output output)
+    : tokenizer_(tokenizer),
+      top_(top),
+      clock_(clock),
+      output_(std::move(output)),
+      ids_(header.prompt),
+      prompt_(header.prompt.size()) {
+  put(header_line(header));
+}
+
+void TraceWriter::put(std::string_view line) {
+  if (written_.ok()) written_ = output_(line);
+}
+
+void TraceWriter::on_step(const engine::StepRecord& record) {
+  const int64_t start_ns = clock_.now_ns();
+  PAWL_CHECK(record.rows.size() == 1);
+  const engine::StepRow& seen = record.rows[0];
+  const auto first = static_cast<size_t>(seen.first_position);
+  const size_t length = first + seen.inputs.size();
+  PAWL_CHECK(length <= ids_.size());
+  TraceStep step;
+  step.step = record.step;
+  step.is_prefill = first < prompt_;
+  step.prefix_len = static_cast<int64_t>(length);
+  step.prefix_sha256 = prefix_sha256(std::span(ids_).first(length));
+  step.inputs.assign(seen.inputs.begin(), seen.inputs.end());
+  step.forward_us = record.forward_ns / 1000;
+  step.policy_us = record.policy_ns / 1000;
+  if (seen.choice != nullptr) {
+    step.row = trace_row(seen.logits, top_);
+    if (seen.choice->id != policy::kNoToken) {
+      step.selected = seen.choice->id;
+      ids_.push_back(seen.choice->id);
+      ++end_.selected;
+    }
+  }
+  ++end_.passes;
+  if (step.is_prefill) ++end_.prefill_passes;
+  put(step_line(step, tokenizer_));
+  if (step.is_prefill) return;
+  decode_ns_ += record.forward_ns + record.policy_ns;
+  own_decode_ns_ += clock_.now_ns() - start_ns;
+}
+
+base::Result<void> TraceWriter::finish(std::string_view finish_reason) {
+  end_.finish_reason = finish_reason;
+  put(end_line(end_));
+  return written_;
+}
+
+}  // namespace pawl::probe

@@ -260,8 +260,8 @@ TEST_F(TraceTest, FindsADroppedStepThatWasRenumbered) {
       7, "where the step before selected");
 }
 TEST_F(TraceTest, FindsAChangedId) {
-  expect_found([](Lines& l) { change_after(l[line_of(4)], "selected"); }, 5,
-               "where the step before selected");
+  expect_found([](Lines& l) { change_after(l[line_of(4)], "selected"); }, 4,
+               "but the next step goes on from");
 }
 TEST_F(TraceTest, FindsAChangedIdInTheLastStep) {
   expect_found([](Lines& l) { change_after(l[line_of(13)], "selected"); }, 13,

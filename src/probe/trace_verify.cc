@@ -15,15 +15,17 @@ class Chain {
  public:
   explicit Chain(const TraceHeader& header) : ids_(header.prompt), prompt_(header.prompt.size()) {}
 
-  // What is wrong with the next step, or nothing.
+  // What is wrong, or nothing. Mostly it is the step given that is at fault; see faulty_step().
   std::string take(const TraceStep& step) {
+    faulty_step_ = number_;
     if (step.step != number_) {
       return "the line says step " + std::to_string(step.step) + " where step " +
              std::to_string(number_) + " must stand";
     }
     ++number_;
     if (is_over_) return "a step after one that selected nothing";
-    std::string wrong = wrong_inputs(step);
+    std::string wrong = wrong_selection(step);
+    if (wrong.empty()) wrong = wrong_inputs(step);
     if (wrong.empty()) wrong = wrong_prefix(step);
     if (wrong.empty()) wrong = wrong_row(step);
     computed_ += step.inputs.size();
@@ -31,7 +33,22 @@ class Chain {
     return wrong;
   }
 
+  int64_t faulty_step() const { return faulty_step_; }  // where take() found something wrong
+
  private:
+  // Where the input is not the id that the step before selected, the prefix decides which of the
+  // two was changed.
+  std::string wrong_selection(const TraceStep& step) {
+    const bool is_next = computed_ >= prompt_ && computed_ + 1 == ids_.size();
+    if (!is_next || step.inputs.size() != 1 || step.inputs[0] == ids_.back()) return "";
+    std::vector<TokenId> other = ids_;
+    other.back() = step.inputs[0];
+    if (step.prefix_sha256 != prefix_sha256(other)) return "";
+    faulty_step_ = number_ - 2;  // the one before this
+    return "selected " + std::to_string(ids_.back()) + ", but the next step goes on from " +
+           std::to_string(step.inputs[0]);
+  }
+
   std::string wrong_inputs(const TraceStep& step) const {
     const bool is_prefill = computed_ < prompt_;
     if (step.is_prefill != is_prefill) {
@@ -89,6 +106,7 @@ class Chain {
   size_t prompt_;
   size_t computed_ = 0;
   int64_t number_ = 0;
+  int64_t faulty_step_ = 0;
   bool is_over_ = false;
 };
 
@@ -99,9 +117,9 @@ Verdict fails(std::string_view name, std::optional<int64_t> step, std::string re
 Verdict chain_verdict(const Trace& trace) {
   constexpr std::string_view kName = "chain";
   Chain chain(trace.header);
-  for (size_t i = 0; i < trace.steps.size(); ++i) {
-    std::string wrong = chain.take(trace.steps[i]);
-    if (!wrong.empty()) return fails(kName, static_cast<int64_t>(i), std::move(wrong));
+  for (const TraceStep& step : trace.steps) {
+    std::string wrong = chain.take(step);
+    if (!wrong.empty()) return fails(kName, chain.faulty_step(), std::move(wrong));
   }
   const auto next = static_cast<int64_t>(trace.steps.size());
   if (!trace.fault.empty()) return fails(kName, next, trace.fault);

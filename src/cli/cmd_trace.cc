@@ -166,8 +166,8 @@ Result<ExitStatus> trace(ModelSession& session, const Prompt& prompt, const poli
   limits.max_sequences = 1;
   PAWL_TRY(const probe::TraceHeader header, header_of(session, prompt, policy, flags.is_reference));
   PAWL_TRY(LineOutput output, LineOutput::create(flags.out));
-  probe::TraceWriter writer(session.runtime->tokenizer(), header, static_cast<int>(flags.top),
-                            clock, [&](std::string_view line) { return output.write(line); });
+  probe::TraceWriter writer(*session.runtime, header, static_cast<int>(flags.top), clock,
+                            [&](std::string_view line) { return output.write(line); });
   PAWL_TRY(const auto engine, engine::Engine::create(*session.runtime, limits, clock, &writer));
   TraceSink sink(flags.common.is_quiet, flags.max_tokens);
   engine::Request request;

@@ -2,6 +2,8 @@
 #include "probe/trace.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "base/digest.h"
 #include "base/utf8.h"
@@ -29,6 +31,57 @@ Json ids_json(std::span<const TokenId> ids) {
   return Json::array_of({ids.begin(), ids.end()});
 }
 
+// Small enough for the nearest cache; whole blocks.
+constexpr size_t kPiece = 64 * policy::kBlock;
+
+struct PieceSum {
+  float largest = -std::numeric_limits<float>::infinity();
+  double sum = 0;  // of e^(x - largest)
+};
+
+// By the softmax kernel: the largest entry's share is one part of the sum, which is thus its
+// inverse.
+PieceSum sum_of_piece(std::span<const float> piece, std::span<const float> block_largest,
+                      const kernels::Table& table) {
+  const size_t blocks = (piece.size() + policy::kBlock - 1) / policy::kBlock;
+  const auto top = std::max_element(block_largest.begin(),
+                                    block_largest.begin() + static_cast<std::ptrdiff_t>(blocks));
+  if (*top == -std::numeric_limits<float>::infinity()) return {};
+  alignas(64) float shares[kPiece];
+  std::copy(piece.begin(), piece.end(), shares);
+  table.softmax(shares, static_cast<int64_t>(piece.size()));
+  size_t at = static_cast<size_t>(top - block_largest.begin()) * policy::kBlock;
+  while (piece[at] != *top) ++at;
+  return {*top, 1 / double{shares[at]}};
+}
+
+// The `count` largest, the lowest id first among equals. Only blocks whose largest reaches the
+// count-th largest of all blocks can hold one.
+std::vector<TokenId> largest_ids(std::span<const float> row, std::span<const float> block_largest,
+                                 size_t count) {
+  std::vector<float> order(block_largest.begin(), block_largest.end());
+  const size_t border = std::min(count, order.size()) - 1;
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(border), order.end(),
+                   std::greater<>());
+  // Fewer blocks than entries wanted: any entry may be one.
+  const float least =
+      count <= order.size() ? order[border] : -std::numeric_limits<float>::infinity();
+  std::vector<TokenId> ids;
+  for (size_t block = 0; block < block_largest.size(); ++block) {
+    if (!(block_largest[block] >= least)) continue;
+    const size_t end = std::min((block + 1) * policy::kBlock, row.size());
+    for (size_t i = block * policy::kBlock; i < end; ++i) {
+      const bool is_there = row[i] >= least && row[i] > -std::numeric_limits<float>::infinity();
+      if (is_there) ids.push_back(static_cast<TokenId>(i));
+    }
+  }
+  std::stable_sort(ids.begin(), ids.end(), [&](TokenId a, TokenId b) {
+    return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
+  });
+  ids.resize(std::min(count, ids.size()));
+  return ids;
+}
+
 }  // namespace
 
 std::string prefix_sha256(std::span<const TokenId> ids) {
@@ -41,25 +94,38 @@ std::string prefix_sha256(std::span<const TokenId> ids) {
   return base::sha256_hex(bytes);
 }
 
-TraceRow trace_row(std::span<const float> row, int top) {
+TraceRow trace_row(std::span<const float> row, int top, const kernels::Table& table,
+                   base::TaskPool& pool) {
   TraceRow kept;
-  kept.digest = base::xxh3_128(std::as_bytes(row));
-  const size_t wanted = std::max<size_t>(static_cast<size_t>(top), 2);  // the gap needs two
-  std::vector<int32_t> indices;
-  policy::select_largest(row, wanted, indices);
-  std::stable_sort(indices.begin(), indices.end(), [&](int32_t a, int32_t b) {
-    return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
+  std::vector<float> block_largest;
+  policy::largest_of_blocks(row, block_largest);
+  const auto pieces = static_cast<int64_t>((row.size() + kPiece - 1) / kPiece);
+  std::vector<PieceSum> sums(static_cast<size_t>(pieces));
+  pool.run(pieces + 1, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i == pieces) {
+        kept.digest = base::xxh3_128(std::as_bytes(row));
+      } else {
+        const size_t first = static_cast<size_t>(i) * kPiece;
+        sums[static_cast<size_t>(i)] =
+            sum_of_piece(row.subspan(first, std::min(kPiece, row.size() - first)),
+                         std::span(block_largest).subspan(first / policy::kBlock), table);
+      }
+    }
   });
-  if (indices.empty()) return kept;
-  const float largest = row[static_cast<size_t>(indices[0])];
-  if (indices.size() > 1) {
-    kept.gap = double{largest} - double{row[static_cast<size_t>(indices[1])]};
+  const size_t wanted = std::max<size_t>(static_cast<size_t>(top), 2);  // the gap needs two
+  std::vector<TokenId> ids = largest_ids(row, block_largest, wanted);
+  if (ids.empty()) return kept;
+  const double largest = row[static_cast<size_t>(ids[0])];
+  if (ids.size() > 1) kept.gap = largest - double{row[static_cast<size_t>(ids[1])]};
+  double total = 0;
+  for (const PieceSum& piece : sums) {
+    total += piece.sum * policy::exact_exp(double{piece.largest} - largest);
   }
-  const double sum = policy::sum_of_weights(row, largest);
-  indices.resize(std::min<size_t>(indices.size(), static_cast<size_t>(top)));
-  for (const int32_t id : indices) {
+  ids.resize(std::min<size_t>(ids.size(), static_cast<size_t>(top)));
+  for (const TokenId id : ids) {
     const float logit = row[static_cast<size_t>(id)];
-    kept.top.push_back({id, logit, policy::exact_exp(double{logit} - double{largest}) / sum});
+    kept.top.push_back({id, logit, policy::exact_exp(double{logit} - largest) / total});
   }
   return kept;
 }

@@ -23,7 +23,9 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/task_pool.h"
 #include "base/token.h"
+#include "kernels/kernels.h"
 #include "policy/policy.h"
 #include "text/tokenizer.h"
 
@@ -46,7 +48,7 @@ struct TraceHeader {
 struct TopToken {
   base::TokenId id = 0;
   float logit = 0;
-  double p = 0;  // of the whole row's softmax, to 1e-6 of itself
+  double p = 0;  // of the whole row's softmax, to 1e-5 of itself
   bool operator==(const TopToken&) const = default;
 };
 
@@ -78,8 +80,10 @@ struct TraceEnd {
 // SHA-256 of the ids as little-endian uint32, 64 hex digits.
 std::string prefix_sha256(std::span<const base::TokenId> ids);
 
-// What a trace keeps of a row. `top` largest entries, at least 1.
-TraceRow trace_row(std::span<const float> row, int top);
+// What a trace keeps of a row [vocabulary, at least 1]. `top` largest entries, at least 1. The same
+// bits with every table and any number of threads. Called from the thread that runs the pool.
+TraceRow trace_row(std::span<const float> row, int top, const kernels::Table& table,
+                   base::TaskPool& pool);
 
 // One line each, without its end.
 std::string header_line(const TraceHeader& header);

@@ -98,8 +98,8 @@ class Replay {
   }
 
   // Why this row and this choice are not those of the step, or nothing.
-  static std::string difference(const TraceStep& step, std::span<const float> row,
-                                const policy::Choice& choice) {
+  std::string difference(const TraceStep& step, std::span<const float> row,
+                         const policy::Choice& choice) {
     const std::string digest = base::xxh3_128(std::as_bytes(row));
     if (digest != step.row->digest) {
       return "logits_digest " + step.row->digest + ", recomputed " + digest;
@@ -110,7 +110,8 @@ class Replay {
       return "selected " + shown(step.selected) + ", but this seed and policy select " +
              shown(selected) + " from the same logits";
     }
-    const TraceRow again = trace_row(row, std::max(1, static_cast<int>(step.row->top.size())));
+    const int top = std::max(1, static_cast<int>(step.row->top.size()));
+    const TraceRow again = trace_row(row, top, runtime_.kernels(), runtime_.pool());
     if (again != *step.row) return "top or gap is not that of the row";
     return "";
   }

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "base/digest.h"
 #include "engine/engine.h"
+#include "kernels/kernels.h"
 #include "probe/policy_json.h"
 #include "probe/trace_writer.h"
 #include "support/golden.h"
@@ -30,16 +33,49 @@ TEST(Trace, ThePrefixIsHashedAsLittleEndianWords) {
 
 TEST(Trace, ARowIsKeptByItsDigestItsLargestAndTheirGap) {
   const std::vector<float> row{0.0F, 2.0F, -1.0F, 2.0F, 1.5F};
-  const TraceRow kept = trace_row(row, 3);
+  base::TaskPool pool(2);
+  const auto table = kernels::choose_table("");
+  ASSERT_TRUE(table.ok());
+  const TraceRow kept = trace_row(row, 3, **table, pool);
   ASSERT_EQ(kept.top.size(), 3u);
   EXPECT_EQ(kept.top[0].id, 1);
   EXPECT_EQ(kept.top[1].id, 3);
   EXPECT_EQ(kept.top[2].id, 4);
   EXPECT_EQ(kept.gap, 0.0);
-  EXPECT_EQ(trace_row(row, 1).gap, 0.0);
+  EXPECT_EQ(trace_row(row, 1, **table, pool).gap, 0.0);
   double sum = 0;
   for (const float x : row) sum += std::exp(double{x});
   EXPECT_NEAR(kept.top[2].p, std::exp(1.5) / sum, 1e-6);
+}
+
+// Against a sort and a sum in double, over pieces, blocks and a rest; some entries are -inf.
+TEST(Trace, ALongRowIsKeptAsWell) {
+  base::TaskPool pool(2);
+  const auto table = kernels::choose_table("");
+  ASSERT_TRUE(table.ok());
+  for (const size_t size : {1, 2, 63, 64, 65, 4096, 4097, 20011}) {
+    std::vector<float> row(size);
+    std::vector<int> order(size);
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      row[i] = static_cast<float>(i * 7919 % 1009) / 50.0F;
+      if (i >= 4096 && i < 8192) row[i] = -INFINITY;
+      sum += std::exp(double{row[i]});
+      order[i] = static_cast<int>(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return row[static_cast<size_t>(a)] > row[static_cast<size_t>(b)];
+    });
+    const TraceRow kept = trace_row(row, 7, **table, pool);
+    EXPECT_EQ(kept.gap.has_value(), size > 1);
+    ASSERT_EQ(kept.top.size(), std::min<size_t>(size, 7));
+    for (size_t i = 0; i < kept.top.size(); ++i) {
+      const float logit = row[static_cast<size_t>(order[i])];
+      EXPECT_EQ(kept.top[i].id, order[i]) << size;
+      EXPECT_EQ(kept.top[i].logit, logit);
+      EXPECT_NEAR(kept.top[i].p * sum / std::exp(double{logit}), 1, 1e-5);
+    }
+  }
 }
 
 TEST(PolicyJson, HoldsWhatIsNotNeutralAndNothingElse) {
@@ -113,7 +149,7 @@ class TraceTest : public testing::Test {
   // A prompt of 20 in passes of 8, then `tokens` - 1 more passes.
   Lines traced(const TraceHeader& header, int64_t tokens = 12) {
     Lines lines;
-    TraceWriter writer(runtime_->tokenizer(), header, 5, clock_, [&](std::string_view line) {
+    TraceWriter writer(*runtime_, header, 5, clock_, [&](std::string_view line) {
       lines.emplace_back(line);
       return base::Result<void>();
     });

@@ -5,9 +5,9 @@
 
 namespace pawl::probe {
 
-TraceWriter::TraceWriter(const text::Tokenizer& tokenizer, const TraceHeader& header, int top,
+TraceWriter::TraceWriter(engine::Runtime& runtime, const TraceHeader& header, int top,
                          const base::Clock& clock, Output output)
-    : tokenizer_(tokenizer),
+    : runtime_(runtime),
       top_(top),
       clock_(clock),
       output_(std::move(output)),
@@ -36,7 +36,7 @@ void TraceWriter::on_step(const engine::StepRecord& record) {
   step.forward_us = record.forward_ns / 1000;
   step.policy_us = record.policy_ns / 1000;
   if (seen.choice != nullptr) {
-    step.row = trace_row(seen.logits, top_);
+    step.row = trace_row(seen.logits, top_, runtime_.kernels(), runtime_.pool());
     if (seen.choice->id != policy::kNoToken) {
       step.selected = seen.choice->id;
       ids_.push_back(seen.choice->id);
@@ -45,7 +45,7 @@ void TraceWriter::on_step(const engine::StepRecord& record) {
   }
   ++end_.passes;
   if (step.is_prefill) ++end_.prefill_passes;
-  put(step_line(step, tokenizer_));
+  put(step_line(step, runtime_.tokenizer()));
   if (step.is_prefill) return;
   decode_ns_ += record.forward_ns + record.policy_ns;
   own_decode_ns_ += clock_.now_ns() - start_ns;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/runtime.h"
 #include "engine/step_observer.h"
 #include "probe/trace.h"
 
@@ -19,9 +20,9 @@ class TraceWriter final : public engine::StepObserver {
   // Takes a line without its end.
   using Output = std::function<base::Result<void>(std::string_view)>;
 
-  // tokenizer, clock: outlive it. top: entries kept of each row, at least 1. Gives the header out
-  // at once.
-  TraceWriter(const text::Tokenizer& tokenizer, const TraceHeader& header, int top,
+  // runtime, the one that the engine runs on, and clock: outlive it. top: entries kept of each row,
+  // at least 1. Gives the header out at once.
+  TraceWriter(engine::Runtime& runtime, const TraceHeader& header, int top,
               const base::Clock& clock, Output output);
 
   void on_step(const engine::StepRecord& record) override;
@@ -36,7 +37,7 @@ class TraceWriter final : public engine::StepObserver {
  private:
   void put(std::string_view line);
 
-  const text::Tokenizer& tokenizer_;
+  engine::Runtime& runtime_;
   int top_;
   const base::Clock& clock_;
   Output output_;

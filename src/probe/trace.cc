@@ -39,18 +39,19 @@ struct PieceSum {
   double sum = 0;  // of e^(x - largest)
 };
 
-// By the softmax kernel: the largest entry's share is one part of the sum, which is thus its
-// inverse.
-PieceSum sum_of_piece(std::span<const float> piece, std::span<const float> block_largest,
-                      const kernels::Table& table) {
-  const size_t blocks = (piece.size() + policy::kBlock - 1) / policy::kBlock;
-  const auto top = std::max_element(block_largest.begin(),
-                                    block_largest.begin() + static_cast<std::ptrdiff_t>(blocks));
+// Also writes the largest of each block. The sum comes from the softmax kernel: the largest entry's
+// share is one part of it, and so its inverse.
+PieceSum sum_of_piece(std::span<const float> piece, const kernels::Table& table,
+                      float* block_largest) {
+  std::vector<float> largest;
+  policy::largest_of_blocks(piece, largest);
+  std::copy(largest.begin(), largest.end(), block_largest);
+  const auto top = std::max_element(largest.begin(), largest.end());
   if (*top == -std::numeric_limits<float>::infinity()) return {};
   alignas(64) float shares[kPiece];
   std::copy(piece.begin(), piece.end(), shares);
   table.softmax(shares, static_cast<int64_t>(piece.size()));
-  size_t at = static_cast<size_t>(top - block_largest.begin()) * policy::kBlock;
+  size_t at = static_cast<size_t>(top - largest.begin()) * policy::kBlock;
   while (piece[at] != *top) ++at;
   return {*top, 1 / double{shares[at]}};
 }
@@ -97,8 +98,7 @@ std::string prefix_sha256(std::span<const TokenId> ids) {
 TraceRow trace_row(std::span<const float> row, int top, const kernels::Table& table,
                    base::TaskPool& pool) {
   TraceRow kept;
-  std::vector<float> block_largest;
-  policy::largest_of_blocks(row, block_largest);
+  std::vector<float> block_largest((row.size() + policy::kBlock - 1) / policy::kBlock);
   const auto pieces = static_cast<int64_t>((row.size() + kPiece - 1) / kPiece);
   std::vector<PieceSum> sums(static_cast<size_t>(pieces));
   pool.run(pieces + 1, 1, [&](int64_t begin, int64_t end, int) {
@@ -108,8 +108,8 @@ TraceRow trace_row(std::span<const float> row, int top, const kernels::Table& ta
       } else {
         const size_t first = static_cast<size_t>(i) * kPiece;
         sums[static_cast<size_t>(i)] =
-            sum_of_piece(row.subspan(first, std::min(kPiece, row.size() - first)),
-                         std::span(block_largest).subspan(first / policy::kBlock), table);
+            sum_of_piece(row.subspan(first, std::min(kPiece, row.size() - first)), table,
+                         block_largest.data() + first / policy::kBlock);
       }
     }
   });

@@ -3,12 +3,11 @@
 signal, never with half an answer, never with more memory than the file justifies."""
 
 import json
-import os
 import pathlib
 import random
-import resource
 import struct
 import subprocess
+import sys
 
 from pawl_testing import PROGRAM, PawlTest, main
 
@@ -91,18 +90,30 @@ def with_number(data, key, value):
     return data[:at] + struct.pack("<I", value) + data[at + 4:]
 
 
+# A program starts out with the peak of memory of the process that started it, so a small one does: it
+# prints the program's output, then on a line of its own the status, peak bytes and CPU seconds.
+MEASURE = """
+import os, resource, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+limit = int(sys.argv[1])
+resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+_, status, usage = os.wait4(process.pid, 0)
+print()
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime, end="")
+"""
+
+
 class DamagedFiles(PawlTest):
     def ask(self, *words):
         """Result, peak of memory in bytes, CPU time in seconds."""
-        with open(self.home / "out", "w+b") as out, open(self.home / "err", "w+b") as err:
-            process = subprocess.Popen([PROGRAM, *map(str, words)], env=self.environment(), stdin=subprocess.DEVNULL,
-                                       stdout=out, stderr=err)
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (2 * MOST_SECONDS, 2 * MOST_SECONDS))
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            out.seek(0), err.seek(0)
-            result = subprocess.CompletedProcess(words, process.returncode, out.read(), err.read())
-        return result, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
+        result = self.run_program(sys.executable, "-c", MEASURE, str(2 * MOST_SECONDS), PROGRAM, *map(str, words))
+        out, _, figures = result.stdout.rpartition(b"\n")
+        status, peak, seconds = figures.decode().split()
+        measured = subprocess.CompletedProcess(words, int(status), out, result.stderr)
+        return measured, int(peak), float(seconds)
+
+    def run_program(self, *command):
+        return subprocess.run(command, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True)
 
     def check(self, path, *words):
         """The exit status, after everything that must hold whatever it is."""

@@ -191,8 +191,11 @@ class Trace(PawlTest):
         process = self.start("trace", "-m", TINY, "--ids", IDS, "-n", "100000000", "--ignore-eos")
         lines = [process.stdout.readline() for _ in range(3)]
         process.send_signal(signal.SIGINT)
-        rest, err = process.communicate(timeout=60)
-        text = "".join(lines) + rest
+        text = "".join(lines) + process.stdout.read()  # communicate() would pass over what is buffered
+        err = process.stderr.read()
+        process.wait(60)
+        process.stdout.close()
+        process.stderr.close()
         # The small model's context may end before the signal comes.
         reason = json.loads(text.splitlines()[-1])["finish_reason"]
         self.assertEqual(process.returncode, {"cancelled": 130, "length": 0}[reason], err)

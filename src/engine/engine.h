@@ -20,10 +20,10 @@
 namespace pawl::engine {
 
 struct EngineLimits {
-  int64_t context = 4096;    // positions of one sequence
-  int64_t kv_positions = 0;  // of all sequences together; 0: one full context
-  int max_sequences = 8;     // that get logits in one step
-  int64_t tokens_per_step = 512;
+  int64_t context = 4096;         // positions of one sequence
+  int64_t kv_positions = 0;       // of all sequences together; 0: one full context
+  int max_sequences = 8;          // that get logits in one step
+  int64_t tokens_per_step = 256;  // bounds how long a step takes, and its buffers
 };
 
 // Threads: all calls from one thread; it is worker 0 of the runtime's pool during a step.

@@ -25,6 +25,8 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
       options.threads > 0 ? options.threads : base::TaskPool::available_cpus());
   PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_));
   PAWL_TRY(runtime->tokenizer_, text::Tokenizer::create(std::move(file)));
+  // What is needed again (a text of the vocabulary, a row of the embedding) is read again.
+  runtime->model_->file()->release_all();
   runtime->precision_ = options.precision;
   const size_t rows = static_cast<size_t>(runtime->model_->config().vocabulary);
   if (runtime->tokenizer_->vocab().size() != rows) {

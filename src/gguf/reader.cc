@@ -257,6 +257,10 @@ void File::release(std::span<const std::byte> part) const {
   }
 }
 
+void File::release_all() const {
+  for (const MappedFile& mapping : mappings_) mapping.release(mapping.bytes());
+}
+
 void File::prefetch(std::span<const std::byte> part) const {
   for (const MappedFile& mapping : mappings_) {
     if (mapping.contains(part)) return mapping.prefetch(part);

@@ -58,6 +58,9 @@ class File {
   // bytes.
   void release(std::span<const std::byte> part) const;
 
+  // The same for everything that the file's mappings hold.
+  void release_all() const;
+
   // Asks the system to read `part` ahead.
   void prefetch(std::span<const std::byte> part) const;
 

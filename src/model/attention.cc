@@ -23,21 +23,25 @@ void reset(kernels::AttentionState state, int64_t rows, int value_dim) {
 
 }  // namespace
 
-void Forward::attention_layer(const Batch& batch, int layer) {
+void Forward::project_inputs(int layer) {
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
   const auto bias = [](const Vector& b) { return b.empty() ? nullptr : b.data(); };
   const Product inputs[] = {{&w.q, scratch_.q, bias(w.q_bias)},
                             {&w.k, scratch_.k, bias(w.k_bias)},
                             {&w.v, scratch_.v, bias(w.v_bias)}};
   multiply(scratch_.normed, tokens_, inputs);
-  rotate_and_store(batch, layer);
-  plan_attention(batch, layer);
-  attend(batch, layer);
+  rotate_and_store(layer);
+}
+
+void Forward::attention_layer(int layer) {
+  const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
+  plan_attention(layer);
+  attend(layer);
   const Product output{&w.output, scratch_.added, nullptr};
   multiply(scratch_.attended, tokens_, {&output, 1});
 }
 
-void Forward::rotate_and_store(const Batch& batch, int layer) {
+void Forward::rotate_and_store(int layer) {
   const ModelConfig& c = model_->config();
   const LayerConfig& layer_config = c.layers[static_cast<size_t>(layer)];
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
@@ -74,12 +78,12 @@ void Forward::rotate_and_store(const Batch& batch, int layer) {
       prepare(scratch_.q + t * c.heads * c.head_dim, c.heads, w.q_norm, scratch_.cos + angles,
               scratch_.sin + angles);
       prepare(k, layer_config.kv_heads, w.k_norm, scratch_.cos + angles, scratch_.sin + angles);
-      store(batch.segments[s], scratch_.positions[t], k, v);
+      store(segments_[s], scratch_.positions[t], k, v);
     }
   });
 }
 
-void Forward::plan_attention(const Batch& batch, int layer) {
+void Forward::plan_attention(int layer) {
   const ModelConfig& c = model_->config();
   const LayerConfig& layer_config = c.layers[static_cast<size_t>(layer)];
   const int group = c.heads / layer_config.kv_heads;
@@ -92,8 +96,8 @@ void Forward::plan_attention(const Batch& batch, int layer) {
   const int heads = std::min(share, kernels::kAttentionRows);
   const int tile_tokens = std::clamp(kernels::kAttentionRows / heads, 1, 16);
   int64_t partials = 0;
-  for (int s = 0; s < static_cast<int>(batch.segments.size()); ++s) {
-    const Segment& segment = batch.segments[static_cast<size_t>(s)];
+  for (int s = 0; s < static_cast<int>(segments_.size()); ++s) {
+    const Segment& segment = segments_[static_cast<size_t>(s)];
     const int count = static_cast<int>(segment.ids.size());
     for (int token = 0; token < count; token += tile_tokens) {
       const int tokens = std::min(tile_tokens, count - token);
@@ -132,11 +136,11 @@ void Forward::plan_attention(const Batch& batch, int layer) {
   }
 }
 
-void Forward::attend(const Batch& batch, int layer) {
+void Forward::attend(int layer) {
   pool_.run(static_cast<int64_t>(scratch_.tasks.size()), 1,
             [&](int64_t begin, int64_t end, int worker) {
               for (int64_t i = begin; i < end; ++i) {
-                run_attention_task(batch, layer, scratch_.tasks[static_cast<size_t>(i)], worker);
+                run_attention_task(layer, scratch_.tasks[static_cast<size_t>(i)], worker);
               }
             });
   const int value_dim = model_->config().value_dim;
@@ -156,11 +160,10 @@ void Forward::attend(const Batch& batch, int layer) {
       });
 }
 
-void Forward::run_attention_task(const Batch& batch, int layer, const AttentionTask& task,
-                                 int worker) {
+void Forward::run_attention_task(int layer, const AttentionTask& task, int worker) {
   const ModelConfig& c = model_->config();
   const LayerConfig& layer_config = c.layers[static_cast<size_t>(layer)];
-  const Segment& segment = batch.segments[static_cast<size_t>(task.segment)];
+  const Segment& segment = segments_[static_cast<size_t>(task.segment)];
   const int64_t rows = int64_t{task.tokens} * task.heads;
 
   const std::byte** k = scratch_.blocks + int64_t{worker} * 2 * scratch_.max_blocks;

@@ -37,29 +37,37 @@ Forward::Forward(std::shared_ptr<const Model> model, const kernels::Table& table
   if (!model_->weights().rope_factors.empty()) {
     ropes_[0] = Rope(model_->config().ropes[0], model_->weights().rope_factors);
   }
+  segments_.reserve(static_cast<size_t>(limits.max_tokens));
   segment_starts_.reserve(static_cast<size_t>(limits.max_tokens));
 }
 
 Logits Forward::run(const Batch& batch) {
   place_tokens(batch);
-  embed(batch);
-  const Weights& weights = model_->weights();
-  for (int layer = 0; layer < static_cast<int>(weights.layers.size()); ++layer) {
-    const LayerWeights& w = weights.layers[static_cast<size_t>(layer)];
+  embed();
+  const std::vector<LayerWeights>& layers = model_->weights().layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerWeights& w = layers[i];
+    const int layer = static_cast<int>(i);
     norm_rows(scratch_.x, w.attention_norm, scratch_.normed, tokens_);
-    attention_layer(batch, layer);
+    project_inputs(layer);
+    if (i + 1 == layers.size()) keep_wanted_rows();
+    if (tokens_ == 0) break;
+    attention_layer(layer);
     add_to_residual(w.attention_post_norm);
     norm_rows(scratch_.x, w.feed_forward_norm, scratch_.normed, tokens_);
     feed_forward_layer(layer);
     add_to_residual(w.feed_forward_post_norm);
   }
-  return project(batch);
+  return project();
 }
 
 void Forward::place_tokens(const Batch& batch) {
+  segments_.assign(batch.segments.begin(), batch.segments.end());
   segment_starts_.clear();
   tokens_ = 0;
-  for (const Segment& segment : batch.segments) {
+  int rows = 0;
+  for (const Segment& segment : segments_) {
+    rows += segment.wanted;
     const int64_t n = static_cast<int64_t>(segment.ids.size());
     PAWL_CHECK(n > 0 && tokens_ + n <= limits_.max_tokens);
     PAWL_CHECK(segment.first_position + n <= limits_.max_positions);
@@ -67,6 +75,7 @@ void Forward::place_tokens(const Batch& batch) {
     for (int64_t i = 0; i < n; ++i) scratch_.positions[tokens_ + i] = segment.first_position + i;
     tokens_ += n;
   }
+  PAWL_CHECK(rows <= limits_.max_rows);
   const int64_t pairs = ropes_[0].pairs();
   pool_.run(tokens_, 16, [&](int64_t begin, int64_t end, int) {
     for (size_t r = 0; r < ropes_.size(); ++r) {
@@ -78,11 +87,11 @@ void Forward::place_tokens(const Batch& batch) {
   });
 }
 
-void Forward::embed(const Batch& batch) {
+void Forward::embed() {
   const ModelConfig& config = model_->config();
   const Weights& weights = model_->weights();
   int64_t t = 0;
-  for (const Segment& segment : batch.segments) {
+  for (const Segment& segment : segments_) {
     for (const base::TokenId id : segment.ids) {
       float* x = scratch_.x + t++ * config.width;
       if (weights.embedding != nullptr) {
@@ -123,20 +132,41 @@ void Forward::add_to_residual(const Vector& post_norm) {
   });
 }
 
-Logits Forward::project(const Batch& batch) {
+// Once the last layer's keys and values are stored, only rows whose logits are wanted go on: theirs
+// are moved together, in order.
+void Forward::keep_wanted_rows() {
   const ModelConfig& config = model_->config();
-  int rows = 0;
-  for (size_t s = 0; s < batch.segments.size(); ++s) {
-    const Segment& segment = batch.segments[s];
-    PAWL_CHECK(rows + segment.wanted <= limits_.max_rows);
-    const int64_t end = segment_starts_[s] + static_cast<int64_t>(segment.ids.size());
-    for (int64_t t = end - segment.wanted; t < end; ++t) {
-      std::copy_n(scratch_.x + t * config.width, config.width,
-                  scratch_.rows + int64_t{rows++} * config.width);
+  const int64_t queries = int64_t{config.heads} * config.head_dim;
+  int64_t kept = 0;
+  size_t segments = 0;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const Segment segment = segments_[s];
+    const int64_t count = static_cast<int64_t>(segment.ids.size()),
+                  skipped = count - segment.wanted;
+    if (segment.wanted == 0) continue;
+    const int64_t from = segment_starts_[s] + skipped;
+    if (from != kept) {
+      std::copy_n(scratch_.x + from * config.width, segment.wanted * config.width,
+                  scratch_.x + kept * config.width);
+      std::copy_n(scratch_.q + from * queries, segment.wanted * queries,
+                  scratch_.q + kept * queries);
     }
+    segments_[segments] = {segment.first_position + skipped,
+                           segment.ids.subspan(static_cast<size_t>(skipped)), segment.wanted,
+                           segment.blocks};
+    segment_starts_[segments++] = kept;
+    kept += segment.wanted;
   }
+  segments_.resize(segments);
+  segment_starts_.resize(segments);
+  tokens_ = kept;
+}
+
+Logits Forward::project() {
+  const ModelConfig& config = model_->config();
+  const int rows = static_cast<int>(tokens_);
   if (rows == 0) return Logits{nullptr, 0, config.vocabulary};
-  norm_rows(scratch_.rows, model_->weights().output_norm, scratch_.rows, rows);
+  norm_rows(scratch_.x, model_->weights().output_norm, scratch_.rows, rows);
   const Product product{&model_->weights().output, scratch_.logits, nullptr};
   multiply(scratch_.rows, rows, {&product, 1});
   if (config.logit_cap > 0) {

@@ -51,19 +51,21 @@ class Forward {
 
   // forward.cc
   void place_tokens(const Batch& batch);
-  void embed(const Batch& batch);
+  void embed();
+  void keep_wanted_rows();
   void add_to_residual(const Vector& post_norm);
   void norm_rows(const float* x, const Vector& weight, float* out, int64_t rows);
-  Logits project(const Batch& batch);
+  Logits project();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
   void multiply(const float* x, int64_t tokens, std::span<const Product> products);
   // attention.cc
-  void attention_layer(const Batch& batch, int layer);
-  void rotate_and_store(const Batch& batch, int layer);
-  void plan_attention(const Batch& batch, int layer);
-  void attend(const Batch& batch, int layer);
-  void run_attention_task(const Batch& batch, int layer, const AttentionTask& task, int worker);
+  void project_inputs(int layer);
+  void attention_layer(int layer);
+  void rotate_and_store(int layer);
+  void plan_attention(int layer);
+  void attend(int layer);
+  void run_attention_task(int layer, const AttentionTask& task, int worker);
   void finish_rows(const AttentionTask& task, kernels::AttentionState state);
   // feed_forward.cc
   void feed_forward_layer(int layer);
@@ -78,7 +80,8 @@ class Forward {
   Scratch scratch_;
   std::vector<Rope> ropes_;
 
-  // Of the batch at hand.
+  // Of the batch at hand; in the last layer, of what is left of it.
+  std::vector<Segment> segments_;
   int64_t tokens_ = 0;
   std::vector<int64_t> segment_starts_;  // index of each segment's first token in the batch
 };

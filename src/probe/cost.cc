@@ -11,13 +11,15 @@ int64_t attended(const model::LayerConfig& layer, int64_t position) {
   return layer.window > 0 ? std::min(position + 1, layer.window) : position + 1;
 }
 
-// Multiply-adds of one layer's matrices for one token.
-int64_t matrix_terms(const model::ModelConfig& c, const model::LayerConfig& layer) {
-  const int64_t queries = int64_t{c.heads} * c.head_dim;
+// Multiply-adds of one layer's matrices for one token: what makes queries, keys and values, and the
+// rest, which in the last layer only tokens with logits go through.
+int64_t input_terms(const model::ModelConfig& c, const model::LayerConfig& layer) {
   const int64_t keys = int64_t{layer.kv_heads} * c.head_dim;
   const int64_t values = int64_t{layer.kv_heads} * c.value_dim;
-  const int64_t output = int64_t{c.heads} * c.value_dim;
-  return c.width * (queries + keys + values + output + 3 * int64_t{c.feed_forward});
+  return c.width * (int64_t{c.heads} * c.head_dim + keys + values);
+}
+int64_t output_terms(const model::ModelConfig& c) {
+  return c.width * (int64_t{c.heads} * c.value_dim + 3 * int64_t{c.feed_forward});
 }
 
 }  // namespace
@@ -32,13 +34,19 @@ Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int
   const int64_t head_sizes = int64_t{config.head_dim} + config.value_dim;
   int64_t bytes = weights.layers + (pass.rows > 0 ? weights.output : 0);
   int64_t terms = pass.rows * config.width * config.vocabulary;
-  for (const model::LayerConfig& layer : config.layers) {
-    // The oldest position is that of the first token's window.
-    const int64_t read = attended(layer, pass.first_position) + pass.tokens - 1;
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    const model::LayerConfig& layer = config.layers[i];
+    const bool is_last = i + 1 == config.layers.size();
+    // Trailing tokens of each sequence that go through all of the layer.
+    const int64_t whole = is_last ? pass.rows / pass.sequences : pass.tokens;
+    const int64_t first = pass.first_position + pass.tokens - whole;
+    // The oldest position is that of the first such token's window.
+    const int64_t read = whole > 0 ? attended(layer, first) + whole - 1 : 0;
     bytes += pass.sequences * read * layer.kv_heads * head_sizes * kv_element_bytes;
     int64_t pairs = 0;
-    for (int64_t t = 0; t < pass.tokens; ++t) pairs += attended(layer, pass.first_position + t);
-    terms += pass.sequences * pass.tokens * matrix_terms(config, layer);
+    for (int64_t t = 0; t < whole; ++t) pairs += attended(layer, first + t);
+    terms += pass.sequences * pass.tokens * input_terms(config, layer);
+    terms += pass.sequences * whole * output_terms(config);
     terms += pass.sequences * pairs * config.heads * head_sizes;
   }
   return {bytes, 2 * terms};

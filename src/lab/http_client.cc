@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/http_client.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
-#include <mutex>
+
+#include "lab/curl_library.h"
 
 namespace pawl::lab {
 namespace {
@@ -17,14 +17,8 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-struct EasyClose {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct MultiClose {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
-};
-using EasyHandle = std::unique_ptr<CURL, EasyClose>;
-using MultiHandle = std::unique_ptr<CURLM, MultiClose>;
+using EasyHandle = std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)>;
+using MultiHandle = std::unique_ptr<CURLM, decltype(&::curl_multi_cleanup)>;
 
 // Compares ASCII letters without case, as header names are.
 bool is_same_word(std::string_view a, std::string_view b) {
@@ -108,45 +102,47 @@ class Transfer {
   std::optional<Error> refusal_;
 };
 
-void configure(CURL* easy, const HttpGet& request, Transfer& transfer, char* reason) {
-  curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+void configure(const CurlLibrary& curl, CURL* easy, const HttpGet& request, Transfer& transfer,
+               char* reason) {
+  curl.easy_setopt(easy, CURLOPT_URL, request.url.c_str());
   // A server may not send us to a local file or to another protocol.
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(easy, CURLOPT_MAXREDIRS, static_cast<long>(request.max_redirects));
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);  // no alarm signals: other threads run
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_limit_ms));
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes per second, for the idle limit
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
+  curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+  curl.easy_setopt(easy, CURLOPT_MAXREDIRS, static_cast<long>(request.max_redirects));
+  curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);  // no alarm signals: other threads run
+  curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_limit_ms));
+  curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes per second, for the idle limit
+  curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
                    static_cast<long>(std::max<int64_t>(1, request.idle_limit_ms / 1000)));
-  curl_easy_setopt(easy, CURLOPT_USERAGENT, "pawl");
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, reason);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Transfer::on_bytes);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  curl.easy_setopt(easy, CURLOPT_USERAGENT, "pawl");
+  curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, reason);
+  curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
+  curl.easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Transfer::on_bytes);
+  curl.easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
   if (request.first_byte > 0) {
-    curl_easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", request.first_byte).c_str());
+    curl.easy_setopt(easy, CURLOPT_RANGE, fmt::format("{}-", request.first_byte).c_str());
   }
 }
 
 // Runs to the end or to `stop`; nothing when stopped. The wait is short so that a stop is noticed.
-std::optional<CURLcode> perform(CURLM* multi, const std::stop_token& stop) {
+std::optional<CURLcode> perform(const CurlLibrary& curl, CURLM* multi,
+                                const std::stop_token& stop) {
   constexpr int kWaitMs = 50;
   for (;;) {
     if (stop.stop_requested()) return std::nullopt;
     int running = 0;
-    if (curl_multi_perform(multi, &running) != CURLM_OK) return CURLE_FAILED_INIT;
+    if (curl.multi_perform(multi, &running) != CURLM_OK) return CURLE_FAILED_INIT;
     int queued = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi, &queued)) {
+    while (const CURLMsg* message = curl.multi_info_read(multi, &queued)) {
       if (message->msg == CURLMSG_DONE) return message->data.result;
     }
-    curl_multi_poll(multi, nullptr, 0, kWaitMs, nullptr);
+    curl.multi_poll(multi, nullptr, 0, kWaitMs, nullptr);
   }
 }
 
-Error failure(CURLcode code, const char* reason, const HttpGet& request) {
+Error failure(const CurlLibrary& curl, CURLcode code, const char* reason, const HttpGet& request) {
   const std::string where = shown_url(request.url);
   switch (code) {
     case CURLE_URL_MALFORMAT:
@@ -160,7 +156,7 @@ Error failure(CURLcode code, const char* reason, const HttpGet& request) {
     default:
       break;
   }
-  const std::string text = reason[0] != '\0' ? reason : curl_easy_strerror(code);
+  const std::string text = reason[0] != '\0' ? reason : curl.easy_strerror(code);
   return {ErrorCode::kNetwork, text, where};
 }
 
@@ -168,22 +164,22 @@ Error failure(CURLcode code, const char* reason, const HttpGet& request) {
 
 Result<HttpHead> http_get(const HttpGet& request, const HttpReceiver& receiver,
                           std::stop_token stop) {
-  static std::once_flag is_library_ready;
-  std::call_once(is_library_ready, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  const EasyHandle easy(curl_easy_init());
-  const MultiHandle multi(curl_multi_init());
+  PAWL_TRY(const CurlLibrary* const library, curl_library());
+  const CurlLibrary& curl = *library;
+  const EasyHandle easy(curl.easy_init(), curl.easy_cleanup);
+  const MultiHandle multi(curl.multi_init(), curl.multi_cleanup);
   if (!easy || !multi) return Error{ErrorCode::kOutOfMemory, "no memory for a connection", ""};
 
   std::array<char, CURL_ERROR_SIZE> reason{};
   Transfer transfer(receiver);
-  configure(easy.get(), request, transfer, reason.data());
-  curl_multi_add_handle(multi.get(), easy.get());
-  const std::optional<CURLcode> code = perform(multi.get(), stop);
-  curl_multi_remove_handle(multi.get(), easy.get());
+  configure(curl, easy.get(), request, transfer, reason.data());
+  curl.multi_add_handle(multi.get(), easy.get());
+  const std::optional<CURLcode> code = perform(curl, multi.get(), stop);
+  curl.multi_remove_handle(multi.get(), easy.get());
 
   if (!code) return Error{ErrorCode::kCancelled, "interrupted", shown_url(request.url)};
   if (transfer.refusal()) return *transfer.refusal();
-  if (*code != CURLE_OK) return failure(*code, reason.data(), request);
+  if (*code != CURLE_OK) return failure(curl, *code, reason.data(), request);
   if (!transfer.deliver_head()) return *transfer.refusal();
   return transfer.head();
 }

@@ -24,6 +24,10 @@ std::string_view error_code_name(ErrorCode code) {
       return "network";
     case ErrorCode::kCancelled:
       return "cancelled";
+    case ErrorCode::kOverloaded:
+      return "overloaded";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
   }
   return "unknown";
 }

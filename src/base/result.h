@@ -23,6 +23,8 @@ enum class ErrorCode {
   kIo,               // the file system failed
   kNetwork,          // a connection, a download or a peer failed
   kCancelled,        // stopped because somebody asked for it
+  kOverloaded,       // a bound on what may wait is reached; later it may be accepted
+  kUnavailable,      // nothing is accepted any more: it is being shut down
 };
 
 // The snake_case name of a code, as it stands in JSON.

@@ -16,6 +16,8 @@ ExitStatus exit_status_of(base::ErrorCode code) {
     case ErrorCode::kOutOfMemory:
     case ErrorCode::kIo:
     case ErrorCode::kNetwork:
+    case ErrorCode::kOverloaded:
+    case ErrorCode::kUnavailable:
       return ExitStatus::kSurroundings;
     case ErrorCode::kCancelled:
       return ExitStatus::kInterrupted;

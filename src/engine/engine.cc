@@ -48,6 +48,14 @@ Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& 
 }
 
 base::Result<int64_t> Engine::submit(Request request) {
+  PAWL_TRY(std::unique_ptr<Sequence> sequence, prepare(std::move(request)));
+  sequence->id = next_id_++;
+  const int64_t id = sequence->id;
+  accept(std::move(sequence));
+  return id;
+}
+
+base::Result<std::unique_ptr<Sequence>> Engine::prepare(Request request) const {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
   PAWL_CHECK(request.sink != nullptr);
   if (prompt == 0) return Error{ErrorCode::kInvalidArgument, "the prompt is empty", "prompt"};
@@ -71,11 +79,27 @@ base::Result<int64_t> Engine::submit(Request request) {
 
   const int64_t max_length =
       std::min(limits_.context, prompt + std::min(request.stops.max_tokens, limits_.context));
-  const int64_t id = next_id_++;
-  sequences_.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(stops),
-                                                  runtime_.tokenizer(), max_length));
+  return std::make_unique<Sequence>(0, std::move(request), std::move(stops), runtime_.tokenizer(),
+                                    max_length);
+}
+
+void Engine::accept(std::unique_ptr<Sequence> sequence) {
+  sequences_.push_back(std::move(sequence));
   candidates_.reserve(sequences_.size());
-  return id;
+}
+
+void Engine::finish_all(FinishReason reason) {
+  for (const auto& sequence : sequences_) finish(*sequence, reason);
+  retire_finished();
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats = stats_;
+  for (const auto& sequence : sequences_)
+    ++(sequence->is_running() ? stats.running : stats.waiting);
+  stats.kv_blocks = blocks_.blocks();
+  stats.kv_blocks_free = blocks_.free_blocks();
+  return stats;
 }
 
 bool Engine::step() {
@@ -90,13 +114,18 @@ bool Engine::step() {
   policy_ns_ = clock_.now_ns() - computed_ns;
   observe();
   retire_finished();
-  ++steps_;
+  ++stats_.steps;
   return !sequences_.empty();
 }
 
 void Engine::drop_cancelled() {
   for (const auto& sequence : sequences_) {
-    if (sequence->request.stop_token.stop_requested()) finish(*sequence, FinishReason::kCancelled);
+    const Request& request = sequence->request;
+    if (request.stop_token.stop_requested()) {
+      finish(*sequence, FinishReason::kCancelled);
+    } else if (request.deadline_ns != 0 && clock_.now_ns() >= request.deadline_ns) {
+      finish(*sequence, FinishReason::kDeadline);
+    }
   }
   retire_finished();
 }
@@ -118,6 +147,7 @@ void Engine::admit(Sequence& sequence) {
     sequence.blocks.push_back(*block);
   }
   sequence.timeline.scheduled_ns = clock_.now_ns();
+  stats_.prompt_tokens += sequence.usage.prompt_tokens;
 }
 
 model::Logits Engine::forward() {
@@ -166,6 +196,8 @@ void Engine::choose_all(const model::Logits& logits) {
     Sequence& sequence = *sequences_[static_cast<size_t>(plan_[i].sequence)];
     const model::Segment& segment = segments_[i];
     sequence.computed += plan_[i].tokens;
+    sequence.usage.computed_tokens += plan_[i].tokens;
+    stats_.computed_tokens += plan_[i].tokens;
     ++sequence.usage.forward_passes;
     const bool has_row = segment.wanted == 1;
     rows_.push_back({sequence.id, segment.first_position, segment.ids,
@@ -190,6 +222,7 @@ void Engine::take_choice(Sequence& sequence, const policy::Choice& choice,
     return;
   }
   sequence.timeline.last_token_ns = clock_.now_ns();
+  ++stats_.completion_tokens;
   if (sequence.usage.completion_tokens++ == 0)
     sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
   sequence.ids.push_back(choice.id);
@@ -225,7 +258,7 @@ void Engine::emit_text(Sequence& sequence, const policy::Choice& choice) {
 
 void Engine::observe() {
   if (observer_ == nullptr) return;
-  observer_->on_step({.step = steps_,
+  observer_->on_step({.step = stats_.steps,
                       .forward_ns = forward_ns_,
                       .policy_ns = policy_ns_,
                       .kv_blocks_in_use = blocks_.blocks() - blocks_.free_blocks(),

@@ -26,7 +26,24 @@ struct EngineLimits {
   int64_t tokens_per_step = 256;  // bounds how long a step takes, and its buffers
 };
 
-// Threads: all calls from one thread; it is worker 0 of the runtime's pool during a step.
+// Counted from the start of the engine; the first five as they are.
+struct EngineStats {
+  int64_t running = 0;  // requests that hold KV blocks
+  int64_t waiting = 0;
+  int64_t kv_blocks = 0;  // in all
+  int64_t kv_blocks_free = 0;
+  int64_t kv_blocks_evictable = 0;    // of the prefix cache alone: as good as free
+  int64_t prefix_queried_tokens = 0;  // prompt tokens looked up in the prefix cache
+  int64_t prefix_hit_tokens = 0;      // of these, found
+  int64_t steps = 0;
+  int64_t prompt_tokens = 0;      // of the requests that were scheduled
+  int64_t completion_tokens = 0;  // selected
+  int64_t computed_tokens = 0;    // positions computed
+  int64_t preemptions = 0;
+};
+
+// Threads: all calls but prepare() from one thread; it is worker 0 of the runtime's pool during a
+// step.
 class Engine {
  public:
   // runtime, clock, observer: outlive the engine. observer may be null.
@@ -39,6 +56,14 @@ class Engine {
   // in the context, a knob out of range.
   base::Result<int64_t> submit(Request request);
 
+  // The two halves of submit. prepare checks the request and builds its sequence, without number;
+  // any thread, also during a step. accept takes over what was prepared and numbered.
+  base::Result<std::unique_ptr<Sequence>> prepare(Request request) const;
+  void accept(std::unique_ptr<Sequence> sequence);
+
+  // Ends every request, those that wait included.
+  void finish_all(FinishReason reason);
+
   // One turn of the loop. False when no sequence is left.
   bool step();
 
@@ -48,6 +73,7 @@ class Engine {
   }
 
   const EngineLimits& limits() const { return limits_; }
+  EngineStats stats() const;
   int32_t free_blocks() const { return blocks_.free_blocks(); }
 
  private:
@@ -73,7 +99,7 @@ class Engine {
   kv::BlockPool blocks_;
   std::unique_ptr<model::Forward> forward_;
   int64_t next_id_ = 1;
-  int64_t steps_ = 0;
+  EngineStats stats_;                                 // the sums
   std::vector<std::unique_ptr<Sequence>> sequences_;  // live, in order of arrival
 
   // Of the step at hand; kept so that a step allocates nothing.

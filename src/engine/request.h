@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/token.h"
 #include "engine/event_sink.h"
+#include "policy/constraint.h"
 #include "policy/policy.h"
 
 namespace pawl::engine {
@@ -22,9 +24,20 @@ struct Request {
   std::vector<base::TokenId> prompt;  // at least one id
   policy::Policy policy;
   Stops stops;
+  // What may come next, or none. It has accepted nothing yet, belongs to this request alone and is
+  // used on the engine's thread only.
+  std::shared_ptr<policy::Constraint> constraint;
+  // Give the sink the log-probability of each prompt token, before the first Delta. Every position
+  // is then computed: nothing comes from the prefix cache.
+  bool prompt_logprobs = false;
+
   std::stop_token stop_token;  // asked before each step
-  EventSink* sink = nullptr;   // outlives the sequence
-  int64_t received_ns = 0;     // on the engine's clock
+  int64_t deadline_ns = 0;     // on the engine's clock; it ends in the first step after; 0: none
+  int priority = 0;            // smaller goes first, whoever came before; equal: by arrival
+  std::string cache_salt;      // computed prefixes are shared among equal salts only
+
+  EventSink* sink = nullptr;  // outlives the request's on_finished
+  int64_t received_ns = 0;    // on the engine's clock
 };
 
 }  // namespace pawl::engine

@@ -40,6 +40,10 @@ std::string_view finish_reason_name(FinishReason reason) {
       return "cancelled";
     case FinishReason::kError:
       return "error";
+    case FinishReason::kDeadline:
+      return "deadline";
+    case FinishReason::kShutdown:
+      return "shutdown";
   }
   return "error";
 }

@@ -5,11 +5,8 @@
 #include <optional>
 
 #include "base/check.h"
-#include "base/rng.h"
-#include "kv/block_pool.h"
-#include "kv/layout.h"
-#include "model/forward.h"
 #include "probe/cost.h"
+#include "probe/passes.h"
 
 namespace pawl::probe {
 namespace {
@@ -51,104 +48,15 @@ void for_each_pass(const BenchCase& shape, F&& pass) {
   }
 }
 
-// Sequences with their blocks. What stands at a position of a sequence is always the same id, so
-// keys and values that one case leaves behind are those that the next would compute.
-class Sequences {
- public:
-  static Result<Sequences> create(engine::Runtime& runtime, const std::vector<BenchCase>& cases,
-                                  uint64_t seed) {
-    int64_t positions = 1, batch = 1;
-    for (const BenchCase& shape : cases) {
-      positions = std::max(positions, shape.depth + shape.tokens);
-      batch = std::max(batch, shape.batch);
-    }
-    const int64_t context = runtime.model()->config().context_length;
-    if (positions > context) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "depth and tokens make " + std::to_string(positions) +
-                       " positions, the model's context holds " + std::to_string(context),
-                   ""};
-    }
-    const int64_t each = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
-    if (each * batch > INT32_MAX) {
-      return Error{ErrorCode::kInvalidArgument,
-                   std::to_string(batch) + " sequences of " + std::to_string(positions) +
-                       " positions are more than can be held",
-                   ""};
-    }
-    const bool is_exact = runtime.precision() == model::Precision::kReference;
-    PAWL_TRY(kv::BlockPool pool,
-             kv::BlockPool::create(static_cast<int32_t>(each * batch),
-                                   runtime.model()->kv_layout(is_exact).block_bytes()));
-    auto blocks = std::make_unique<kv::BlockPool>(std::move(pool));
-    const model::Limits limits{.max_tokens = static_cast<int>(std::max(kChunk, batch)),
-                               .max_rows = static_cast<int>(batch),
-                               .max_positions = positions};
-    PAWL_TRY(model::Forward forward,
-             model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), *blocks,
-                                    runtime.precision(), limits));
-    return Sequences(std::move(blocks), std::move(forward), batch, positions, seed,
-                     runtime.model()->config().vocabulary);
+PassLimits limits_of(const std::vector<BenchCase>& cases) {
+  PassLimits limits{.sequences = 1, .positions = 1, .tokens = kChunk};
+  for (const BenchCase& shape : cases) {
+    limits.positions = std::max(limits.positions, shape.depth + shape.tokens);
+    limits.sequences = std::max(limits.sequences, shape.batch);
   }
-
-  void run(const Pass& pass) { run_from(0, pass); }
-
-  // Computes the first `depth` positions of the first `batch` sequences where they are missing.
-  // False when stopped.
-  bool fill(int64_t batch, int64_t depth, const std::stop_token& stop) {
-    for (int64_t s = 0; s < batch; ++s) {
-      int64_t& filled = filled_[static_cast<size_t>(s)];
-      while (filled < depth) {
-        if (stop.stop_requested()) return false;
-        const int64_t tokens = std::min(kChunk, depth - filled);
-        run_from(s, {.sequences = 1, .tokens = tokens, .first_position = filled, .rows = 0});
-        filled += tokens;
-      }
-    }
-    return true;
-  }
-
- private:
-  Sequences(std::unique_ptr<kv::BlockPool> blocks, model::Forward forward, int64_t batch,
-            int64_t positions, uint64_t seed, int64_t vocabulary)
-      : blocks_(std::move(blocks)),
-        forward_(std::move(forward)),
-        positions_(positions),
-        tables_(static_cast<size_t>(batch)),
-        filled_(static_cast<size_t>(batch), 0) {
-    for (kv::BlockTable& table : tables_) {
-      for (int64_t p = 0; p < positions; p += kv::kBlockPositions) {
-        table.push_back(*blocks_->take());
-      }
-    }
-    for (int64_t s = 0; s < batch; ++s) {
-      for (int64_t p = 0; p < positions; ++p) {
-        const double u = base::uniform(seed, static_cast<uint64_t>(p), static_cast<uint64_t>(s));
-        ids_.push_back(static_cast<base::TokenId>(u * static_cast<double>(vocabulary)));
-      }
-    }
-  }
-
-  // The pass on sequences from `first` on.
-  void run_from(int64_t first, const Pass& pass) {
-    segments_.clear();
-    for (int64_t s = first; s < first + pass.sequences; ++s) {
-      const std::span<const base::TokenId> ids(ids_.data() + s * positions_ + pass.first_position,
-                                               static_cast<size_t>(pass.tokens));
-      segments_.push_back(
-          {pass.first_position, ids, pass.rows > 0 ? 1 : 0, &tables_[static_cast<size_t>(s)]});
-    }
-    forward_.run({segments_});
-  }
-
-  std::unique_ptr<kv::BlockPool> blocks_;
-  model::Forward forward_;
-  int64_t positions_;
-  std::vector<base::TokenId> ids_;  // [batch, positions]
-  std::vector<kv::BlockTable> tables_;
-  std::vector<int64_t> filled_;  // positions of each sequence whose keys and values exist
-  std::vector<model::Segment> segments_;
-};
+  limits.tokens = std::max(limits.tokens, limits.sequences);
+  return limits;
+}
 
 BenchRow counted(const engine::Runtime& runtime, const BenchCase& shape) {
   const int element_bytes = runtime.precision() == model::Precision::kReference ? 4 : 2;
@@ -166,7 +74,7 @@ BenchRow counted(const engine::Runtime& runtime, const BenchCase& shape) {
 }
 
 // Tokens per second, or nothing when stopped.
-std::optional<double> timed(Sequences& sequences, const BenchCase& shape, const base::Clock& clock,
+std::optional<double> timed(PassRunner& sequences, const BenchCase& shape, const base::Clock& clock,
                             const std::stop_token& stop) {
   const int64_t start_ns = clock.now_ns();
   for_each_pass(shape, [&](const Pass& pass) {
@@ -207,7 +115,7 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
                           const base::Clock& clock, const std::stop_token& stop,
                           const std::function<void(const BenchProgress&)>& progress) {
   const std::vector<BenchCase> cases = cases_of(options);
-  PAWL_TRY(Sequences sequences, Sequences::create(runtime, cases, options.seed));
+  PAWL_TRY(PassRunner sequences, PassRunner::create(runtime, limits_of(cases), options.seed));
   PAWL_TRY(LimitMeter meter, LimitMeter::create(runtime.pool(), runtime.kernels(), clock));
   const Error cancelled{ErrorCode::kCancelled, "interrupted", ""};
   std::vector<double> read_rates, int8_rates;

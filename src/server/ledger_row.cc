@@ -32,11 +32,19 @@ RowState state_of(engine::FinishReason reason) {
     case engine::FinishReason::kLength:
       return RowState::kLength;
     case engine::FinishReason::kCancelled:
+    case engine::FinishReason::kDeadline:
+    case engine::FinishReason::kShutdown:
       return RowState::kCancelled;
     case engine::FinishReason::kError:
       return RowState::kError;
   }
   return RowState::kError;
+}
+
+CancelCause cause_of(engine::FinishReason reason) {
+  if (reason == engine::FinishReason::kDeadline) return CancelCause::kDeadline;
+  if (reason == engine::FinishReason::kShutdown) return CancelCause::kShutdown;
+  return CancelCause::kNone;
 }
 
 // The order in which one sequence's end stands for the whole request.
@@ -95,17 +103,15 @@ LedgerRow ended_row(LedgerRow row, std::span<const engine::Finished> sequences, 
   PAWL_CHECK(!sequences.empty());
   row.state = RowState::kStop;
   for (const engine::Finished& one : sequences) {
-    const engine::Usage& usage = one.usage;
-    row.cached_tokens += usage.cached_tokens;
-    // One that was never scheduled computed nothing.
-    if (one.timeline.scheduled_ns != 0) {
-      row.computed_tokens += usage.prompt_tokens - usage.cached_tokens;
-    }
-    row.completion_tokens += usage.completion_tokens;
-    row.forward_passes += usage.forward_passes;
+    row.cached_tokens += one.usage.cached_tokens;
+    row.computed_tokens += one.usage.computed_tokens;
+    row.completion_tokens += one.usage.completion_tokens;
+    row.forward_passes += one.usage.forward_passes;
+    row.preemptions += one.usage.preemptions;
     const RowState state = state_of(one.reason);
     if (weight(state) > weight(row.state)) row.state = state;
     if (row.error.empty()) row.error = one.error;
+    if (cause == CancelCause::kNone) cause = cause_of(one.reason);
   }
   if (row.state == RowState::kCancelled) row.cause = cause;
   take_times(row, sequences);

@@ -41,8 +41,9 @@ struct LedgerRow {
   std::string trace_parent;  // W3C traceparent of the client, or empty
   bool is_stream = false;
 
-  // Tokens. Positions of the prompt: prompt = what the client sent, once for each prompt; cached
-  // and computed are summed over the sequences, so n = 4 may compute a prompt four times.
+  // Tokens. Of the prompt: what the client sent, once for each prompt. Cached and computed are
+  // summed over the sequences, so n = 4 may compute a prompt four times; computed counts positions
+  // of prompt and completion, those again that a preemption threw away included.
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;
   int64_t computed_tokens = 0;
@@ -66,10 +67,10 @@ struct LedgerRow {
   int http_status = 0;                     // 0: no status line was sent
 };
 
-// The row with what its sequences ended with: token counts are summed (prompt_tokens, delivered
-// and HTTP status stay the caller's), times run from the first that was received to the last that
-// ended, and the state is the worst: error, cancelled, length, stop. `cause` says who cancelled,
-// and is taken only when one of them was. REQUIRES: at least one
+// The row with what its sequences ended with: token counts are summed (prompt_tokens, delivered and
+// HTTP status stay the caller's), times run from the first that was received to the last that
+// ended, and the state is the worst: error, cancelled, length, stop. `cause` says who cancelled;
+// with kNone it is what the engine says, its deadline or its shutdown. REQUIRES: at least one
 LedgerRow ended_row(LedgerRow row, std::span<const engine::Finished> sequences,
                     CancelCause cause = CancelCause::kNone);
 

@@ -23,12 +23,15 @@ namespace pawl::kernels {
 // ---- activations in 8 bits -----------------------------------------------------------------------------------
 // A quantised row of n activations (n a multiple of 32), 64-byte aligned parts one after the other:
 //   int8 q[n] padded to 64 | f32 scale[n/32] padded to 64 | int16 sum[n/16] padded to 64 (of q, per 16 columns)
+//   | int32 total[n/32][3] padded to 64 (-128 times the sum of q, per group: of all, of the first 16, of the last)
 // Per group of 32: amax = max |x|, taken for 0 below 1e-30; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
 // q = x * inverse, to nearest, ties to even (|q| <= 127). A group that holds NaN or infinity gives q = 0, scale = NaN.
 // Sums of 16 bits: a group's two are one 32-bit word, which one multiply-add of pairs turns into either or both.
+// Totals: where a code with an offset of 128 has its sum start, without an instruction.
 int64_t a8_row_bytes(int64_t n);
 int64_t a8_scale_offset(int64_t n);
 int64_t a8_sum_offset(int64_t n);
+int64_t a8_total_offset(int64_t n);
 
 // ---- matrix product ------------------------------------------------------------------------------------------
 // out[t, r] = sum over columns of w[r, c] * x[t, c], for the row-blocks of one tile.

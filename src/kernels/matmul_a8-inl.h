@@ -3,7 +3,8 @@
 // set includes it and gives V, whose members the files in avx2/ and avx512/ define:
 //   Bytes, Ints, Floats   a vector of kLanes rows: of 4 codes, of an int32, of a float
 //   kSignedCodes          codes of 8 bits are taken as signed by dot, else as unsigned with 128
-//   added dot, pair_sum         integer sums, exact
+//   kTopOfByte            codes with an offset of half their range are moved to the top of a byte
+//   dot, pair_sum         integer sums, exact
 // All of it has internal linkage.
 #pragma once
 
@@ -35,6 +36,22 @@ constexpr int code_offset(const PlaneFormat& format) {
   return format.offset;
 }
 
+// How far codes are moved up. At the top of its byte a code has 128 for an offset, whatever its
+// width, and -128 times the sum of a group of x is there to load: an instruction less for every
+// group and token. The scale gives it back, and nothing is rounded on the way: sums stay below 2^24
+// and the factor is a power of two.
+template <class V>
+constexpr int code_shift(const PlaneFormat& format) {
+  const bool is_half_range = format.offset == 1 << (format.bits() - 1);
+  return V::kTopOfByte && is_half_range ? 8 - format.bits() : 0;
+}
+
+// True where the sum of a group comes from x's totals.
+template <class V>
+constexpr bool starts_from_total(const PlaneFormat& format) {
+  return V::kTopOfByte && code_offset<V>(format) << code_shift<V>(format) == 128;
+}
+
 // Moves bit `from` of every byte to bit `to`; the bits around it are rubbish.
 template <class V, int from, int to>
 PAWL_INLINE inline typename V::Bytes move_bits(typename V::Bytes bytes) {
@@ -45,6 +62,7 @@ PAWL_INLINE inline typename V::Bytes move_bits(typename V::Bytes bytes) {
 template <class V, int I>
 PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) {
   constexpr int kLowBits = kPlaneFormats[I].low_bits, kHighBits = kPlaneFormats[I].high_bits;
+  constexpr int kShift = code_shift<V>(kPlaneFormats[I]);
   if constexpr (kLowBits == 8) {
     unrolled<8>([&](auto i) PAWL_INLINE {
       w.code[i] = V::load(planes + 64 * i);
@@ -53,26 +71,27 @@ PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) 
   } else if constexpr (kLowBits == 4) {
     unrolled<4>([&](auto i) PAWL_INLINE {
       const typename V::Bytes two = V::load(planes + 64 * i);
-      w.code[i] = V::both(two, V::every_byte(0x0f));
-      w.code[i + 4] = V::both(V::template shift_right<4>(two), V::every_byte(0x0f));
+      w.code[i] = V::both(move_bits<V, 0, kShift>(two), V::every_byte(0x0f << kShift));
+      w.code[i + 4] = V::both(move_bits<V, 4, kShift>(two), V::every_byte(0x0f << kShift));
     });
   } else {
     unrolled<8>([&](auto i) PAWL_INLINE {
       const typename V::Bytes four = V::load(planes + 64 * (i / 4));
-      w.code[i] = V::both(move_bits<V, 2 * (i % 4), 0>(four), V::every_byte(3));
+      w.code[i] = V::both(move_bits<V, 2 * (i % 4), kShift>(four), V::every_byte(3 << kShift));
     });
   }
   if constexpr (kHighBits == 1) {
     const typename V::Bytes eight = V::load(planes + 64 * kLowBits);
     unrolled<8>([&](auto i) PAWL_INLINE {
-      w.code[i] =
-          V::or_masked(w.code[i], move_bits<V, i, kLowBits>(eight), V::every_byte(1 << kLowBits));
+      w.code[i] = V::or_masked(w.code[i], move_bits<V, i, kLowBits + kShift>(eight),
+                               V::every_byte(1 << (kLowBits + kShift)));
     });
   }
   if constexpr (kHighBits == 2) {
     unrolled<8>([&](auto i) PAWL_INLINE {
       const typename V::Bytes four = V::load(planes + 64 * (4 + i / 4));
-      w.code[i] = V::or_masked(w.code[i], move_bits<V, 2 * (i % 4), 4>(four), V::every_byte(0x30));
+      w.code[i] = V::or_masked(w.code[i], move_bits<V, 2 * (i % 4), 4 + kShift>(four),
+                               V::every_byte(0x30 << kShift));
     });
   }
   if constexpr (kPlaneFormats[I].code_book) {
@@ -108,14 +127,42 @@ PAWL_INLINE inline void read_scales(const std::byte* span, int64_t k, int lane,
       }
     });
   }
+  // What totals and shifted codes have too much.
+  constexpr int kShift = code_shift<V>(kFormat);
+  unrolled<kFormat.by_halves() ? 2 : 1>([&](auto h) PAWL_INLINE {
+    if constexpr (kShift > 0) {
+      w.scale[h] = V::multiply(w.scale[h], V::every_float(1.0F / (1 << kShift)));
+    }
+    if constexpr (V::kTopOfByte && kFormat.has_min()) {
+      w.minimum[h] = V::multiply(w.minimum[h], V::every_float(-1.0F / 128));
+    }
+  });
 }
 
 // One token's part of a quantised matrix of activations, at a group.
 struct TokenGroup {
-  const std::byte* q;      // 32 codes
-  const std::byte* scale;  // a float
-  const std::byte* sums;   // two int16
+  const std::byte* q;       // 32 codes
+  const std::byte* scale;   // a float
+  const std::byte* sums;    // two int16
+  const std::byte* totals;  // three int32
+
+  PAWL_INLINE TokenGroup at_group(int64_t g) const {
+    return {q + 32 * g, scale + 4 * g, sums + 4 * g, totals + 12 * g};
+  }
+  PAWL_INLINE TokenGroup later(int64_t bytes) const {
+    return {q + bytes, scale + bytes, sums + bytes, totals + bytes};
+  }
 };
+
+// The sum of the codes of steps [begin, end), times 1 or, with kTopOfByte, times -128.
+template <class V, int begin, int end>
+PAWL_INLINE inline typename V::Ints activation_sum(const TokenGroup& x) {
+  if constexpr (V::kTopOfByte) {
+    return V::broadcast_int(x.totals + (begin > 0 ? 8 : (end < 8 ? 4 : 0)));
+  } else {
+    return V::template pair_sum < begin == 0 ? 1 : 0, end == 8 ? 1 : 0 > (x.sums);
+  }
+}
 
 // Steps [begin, end) of a group: the sum of (code - offset) * q as a float.
 template <class V, int I, int begin, int end>
@@ -123,7 +170,9 @@ PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const T
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   constexpr int kOffset = code_offset<V>(kFormat);
   typename V::Ints sum = V::zero_ints();
-  if constexpr (kOffset != 0) {
+  if constexpr (starts_from_total<V>(kFormat)) {
+    sum = activation_sum<V, begin, end>(x);
+  } else if constexpr (kOffset != 0) {
     sum = V::template pair_sum < begin == 0 ? -kOffset : 0, end == 8 ? -kOffset : 0 > (x.sums);
   }
   constexpr int kLargest =
@@ -141,13 +190,13 @@ PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const 
     p = V::multiply(code_sum<V, I, 0, 4>(w, x), w.scale[0]);
     p = V::fma(code_sum<V, I, 4, 8>(w, x), w.scale[1], p);
     if constexpr (kFormat.has_min()) {
-      p = V::fma(V::to_floats(V::template pair_sum<1, 0>(x.sums)), w.minimum[0], p);
-      p = V::fma(V::to_floats(V::template pair_sum<0, 1>(x.sums)), w.minimum[1], p);
+      p = V::fma(V::to_floats(activation_sum<V, 0, 4>(x)), w.minimum[0], p);
+      p = V::fma(V::to_floats(activation_sum<V, 4, 8>(x)), w.minimum[1], p);
     }
   } else {
     p = V::multiply(code_sum<V, I, 0, 8>(w, x), w.scale[0]);
     if constexpr (kFormat.has_min()) {
-      p = V::fma(V::to_floats(V::template pair_sum<1, 1>(x.sums)), w.minimum[0], p);
+      p = V::fma(V::to_floats(activation_sum<V, 0, 8>(x)), w.minimum[0], p);
     }
   }
   return V::fma(p, V::broadcast(x.scale), acc);
@@ -185,10 +234,10 @@ void lanes_times_tokens(const LanesArguments& a) {
     GroupWeights<V> w;
     read_codes<V, I>(span + kFormat.planes(k) + 4 * a.lane, w);
     read_scales<V, I>(span, k, a.lane, w);
-    TokenGroup x = {a.x.q + 32 * g, a.x.scale + 4 * g, a.x.sums + 4 * g};
+    TokenGroup x = a.x.at_group(g);
     unrolled<kTokens>([&](auto t) PAWL_INLINE {
       acc[t] = add_group<V, I>(w, x, acc[t]);
-      x = {x.q + a.x_row_bytes, x.scale + a.x_row_bytes, x.sums + a.x_row_bytes};
+      x = x.later(a.x_row_bytes);
     });
   }
   unrolled<kTokens>([&](auto t)
@@ -200,8 +249,7 @@ template <class V, int I, int kTokens>
 PAWL_INLINE inline void token_tiles(LanesArguments& a, int64_t tokens) {
   for (; tokens >= kTokens; tokens -= kTokens) {
     lanes_times_tokens<V, I, kTokens>(a);
-    const int64_t bytes = kTokens * a.x_row_bytes;
-    a.x = {a.x.q + bytes, a.x.scale + bytes, a.x.sums + bytes};
+    a.x = a.x.later(kTokens * a.x_row_bytes);
     a.out += kTokens * a.out_stride;
   }
   if constexpr (kTokens > 1) token_tiles<V, I, kTokens / 2>(a, tokens);
@@ -212,7 +260,7 @@ void matmul_planes(const MatmulTile& tile) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   const int64_t block_bytes = packed_block_bytes(kFormat.format, tile.cols);
   const TokenGroup x = {tile.x, tile.x + a8_scale_offset(tile.cols),
-                        tile.x + a8_sum_offset(tile.cols)};
+                        tile.x + a8_sum_offset(tile.cols), tile.x + a8_total_offset(tile.cols)};
   for (int64_t row = 0; row < tile.rows; row += V::kLanes) {
     const std::byte* block = tile.w + row / kRowsPerBlock * block_bytes;
     const int64_t rows_left = tile.rows - row;
@@ -241,8 +289,13 @@ template <class V>
 void quantize_a8(const float* x, int64_t n, std::byte* out) {
   std::byte* scale = out + a8_scale_offset(n);
   std::byte* sums = out + a8_sum_offset(n);
+  std::byte* totals = out + a8_total_offset(n);
   for (int64_t g = 0; g < n / 32; ++g) {
     V::quantize_group(x + 32 * g, out + 32 * g, scale + 4 * g, sums + 4 * g);
+    int16_t pair[2];
+    __builtin_memcpy(pair, sums + 4 * g, sizeof(pair));
+    const int32_t total[3] = {-128 * (pair[0] + pair[1]), -128 * pair[0], -128 * pair[1]};
+    __builtin_memcpy(totals + 12 * g, total, sizeof(total));
   }
 }
 

@@ -167,6 +167,10 @@ TEST(MatmulDefinition, QuantisedSumsAreThoseOfTheCodes) {
     int16_t sum;
     std::memcpy(&sum, x.a8.data() + a8_sum_offset(96) + 2 * h, 2);
     EXPECT_EQ(sum, expected);
+    int32_t totals[3];
+    std::memcpy(totals, x.a8.data() + a8_total_offset(96) + 12 * (h / 2), sizeof(totals));
+    EXPECT_EQ(totals[1 + h % 2], -128 * expected);
+    EXPECT_EQ(totals[0], totals[1] + totals[2]);
   }
 }
 

@@ -25,8 +25,11 @@ int64_t a8_scale_offset(int64_t n) {
 int64_t a8_sum_offset(int64_t n) {
   return a8_scale_offset(n) + round_up_64(n / 32 * 4);
 }
-int64_t a8_row_bytes(int64_t n) {
+int64_t a8_total_offset(int64_t n) {
   return a8_sum_offset(n) + round_up_64(n / 16 * 2);
+}
+int64_t a8_row_bytes(int64_t n) {
+  return a8_total_offset(n) + round_up_64(n / 32 * 12);
 }
 
 namespace {
@@ -65,6 +68,9 @@ void quantize_a8(const float* x, int64_t n, std::byte* out) {
     std::memcpy(out + 32 * g, group.q, sizeof(group.q));
     std::memcpy(out + a8_scale_offset(n) + 4 * g, &group.scale, sizeof(group.scale));
     std::memcpy(out + a8_sum_offset(n) + 4 * g, group.sum, sizeof(group.sum));
+    const int32_t total[3] = {-128 * (group.sum[0] + group.sum[1]), -128 * group.sum[0],
+                              -128 * group.sum[1]};
+    std::memcpy(out + a8_total_offset(n) + 12 * g, total, sizeof(total));
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 struct Avx2Matmul : Avx2 {
   static constexpr bool kSignedCodes = true;
+  static constexpr bool kTopOfByte = false;
 
   // The least that a product takes here: sums of 16 bits; widening them comes once in several
   // steps.

@@ -67,6 +67,7 @@ struct Avx2 {
 
   // ---- floats
   static Floats zero() { return _mm256_setzero_ps(); }
+  static Floats every_float(float value) { return _mm256_set1_ps(value); }
   static Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
   static Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
   static Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }

@@ -12,6 +12,7 @@ namespace {
 
 struct Plain : Avx512 {
   static constexpr bool kSignedCodes = true;
+  static constexpr bool kTopOfByte = false;
 
   static Ints add_ints(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
   static Ints add_shorts(Ints a, Ints b) { return _mm512_add_epi16(a, b); }

@@ -61,6 +61,7 @@ struct Avx512 {
   // ---- floats
   static Ints zero_ints() { return _mm512_setzero_si512(); }
   static Floats zero() { return _mm512_setzero_ps(); }
+  static Floats every_float(float value) { return _mm512_set1_ps(value); }
   static Floats to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
   static Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
   static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }

@@ -6,6 +6,13 @@ log_dir="$root/build/logs"
 assume_yes=no
 may_install=yes
 
+# The oldest 1.NN that builds src/bridge, as src/bridge/CMakeLists.txt has it.
+rust_minimum=85
+# Where nobody uses cargo yet, what it fetches stays in the build folder.
+if [ -z "${CARGO_HOME:-}" ] && [ ! -d "${HOME:-}/.cargo" ]; then
+  export CARGO_HOME="$root/build/cargo-home"
+fi
+
 say() { printf 'pawl: %s\n' "$*" >&2; }
 
 # die STATUS MESSAGE...: 2 wrong usage, 3 the surroundings failed.
@@ -66,36 +73,72 @@ apt_get() {
     >>"$log_dir/packages.log" 2>&1 </dev/null
 }
 
-# install_missing GROUP...: the groups of packages.txt are installed afterwards, or the script ends.
+# True when a cargo is here that is new enough: as cargo, or as a package that has its version in its name.
+has_cargo() {
+  local name minor
+  for name in cargo /usr/bin/cargo-1.*; do
+    minor=$("$name" --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p') || continue
+    if [ -n "$minor" ] && [ "$minor" -ge "$rust_minimum" ]; then return 0; fi
+  done
+  return 1
+}
+
+# The packages of this system that bring a cargo that is new enough: Debian 12 has one beside its old one, Ubuntu
+# 24.04 has versions side by side. To be asked after `apt-get update`.
+rust_packages() {
+  local minor
+  if [ -n "$(apt-cache search --names-only '^cargo-web$')" ]; then
+    echo rustc-web cargo-web
+    return
+  fi
+  minor=$(apt-cache search --names-only '^cargo-1\.[0-9]+$' | sed -n 's/^cargo-1\.\([0-9]*\) .*/\1/p' |
+    sort -n | tail -n 1)
+  if [ -n "$minor" ] && [ "$minor" -ge "$rust_minimum" ]; then
+    echo "rustc-1.$minor" "cargo-1.$minor"
+  else
+    echo rustc cargo
+  fi
+}
+
+# install_missing GROUP...: the groups of packages.txt and a Rust toolchain are installed afterwards, or the script
+# ends.
 install_missing() {
   [ "$may_install" = yes ] || return 0
-  local wanted missing system reason
+  local wanted missing system reason lacks_cargo=no
   mapfile -t wanted < <(wanted_packages "$@")
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     die 3 "no apt-get here: install what Debian calls ${wanted[*]}, then use --no-install"
   fi
   mapfile -t missing < <(missing_packages "${wanted[@]}")
-  [ ${#missing[@]} -gt 0 ] || return 0
+  has_cargo || lacks_cargo=yes
+  [ ${#missing[@]} -gt 0 ] || [ "$lacks_cargo" = yes ] || return 0
 
   system=$(distribution)
   case "$system" in
     'debian 12' | 'ubuntu 24.04') ;;
     *) say "this is $system; tried are debian 12 and ubuntu 24.04, the package names may differ" ;;
   esac
-  say "to install with apt-get: ${missing[*]}"
+  local listed=(${missing[@]+"${missing[@]}"})
+  if [ "$lacks_cargo" = yes ]; then listed+=("a Rust toolchain (1.$rust_minimum or newer)"); fi
+  say "to install with apt-get: ${listed[*]}"
   if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-    die 3 "installing packages needs root or sudo: apt-get install ${missing[*]}"
+    die 3 "installing packages needs root or sudo: apt-get install ${listed[*]}"
   fi
-  agreed || die 3 "packages are missing: ${missing[*]}"
+  agreed || die 3 "packages are missing: ${listed[*]}"
 
   mkdir -p "$log_dir"
   : >"$log_dir/packages.log"
   say 'installing (a few minutes on a fresh machine) ...'
   apt_get update || say 'apt-get update failed; going on with the package lists that are here'
-  if ! apt_get install --no-install-recommends "${missing[@]}"; then
+  if [ "$lacks_cargo" = yes ]; then
+    # shellcheck disable=SC2207 # names without blanks
+    missing+=($(rust_packages))
+  fi
+  if ! apt_get install --no-install-recommends --no-remove "${missing[@]}"; then
     reason=$(grep -m 1 '^E: ' "$log_dir/packages.log" || true)
     die 3 "apt-get could not install the packages: ${reason:-see the log} ($log_dir/packages.log)"
   fi
+  has_cargo || die 3 "this system has no cargo of 1.$rust_minimum or newer: install one, for example with rustup"
 }
 
 # How many compilers fit: the CPUs of this process, and 1.2 GB of memory for each.

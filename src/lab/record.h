@@ -12,9 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-#include "base/result.h"
-
 namespace pawl::lab {
 
 // What an event is, by the strongest of what it holds: error, content, tool call, reasoning, usage,
@@ -196,22 +193,5 @@ TokenGaps inter_token_gaps(const RequestRecord& record);
 bool is_empty_answer(const RequestRecord& record);
 // finish "length" and a tail of white space: the answer ran on for nothing. Needs `text`.
 bool is_whitespace_tail(const RequestRecord& record);
-
-// One line of JSON and back. Errors of the reader: kBadFile, naming the member; foreign bytes end
-// in one.
-base::Json record_json(const RequestRecord& record);
-base::Result<RequestRecord> parse_record(const base::Json& value);
-
-// A records file: lines of JSON, a header {"pawl_records": 1, …} first, then one record each.
-struct RecordsFile {
-  base::Json header;  // conditions and whatever the experiment adds
-  std::vector<RequestRecord> records;
-  bool is_cut = false;  // the last line was not whole and is left out
-};
-inline constexpr int64_t kRecordsSchema = 1;
-std::string records_header_line(base::Json header);  // adds the schema; ends with a line end
-std::string record_line(const RequestRecord& record);
-// Error kBadFile names the line.
-base::Result<RecordsFile> parse_records(std::string_view text);
 
 }  // namespace pawl::lab

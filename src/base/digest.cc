@@ -63,4 +63,8 @@ std::string xxh3_128(std::span<const std::byte> bytes) {
   return "xxh3-128:" + to_hex(canonical.digest);
 }
 
+uint64_t xxh3_64(std::span<const std::byte> bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
 }  // namespace pawl::base

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,5 +34,8 @@ std::string sha256_hex(std::span<const std::byte> bytes);
 
 // "xxh3-128:" and 32 lower-case hex digits, in the canonical (big-endian) order.
 std::string xxh3_128(std::span<const std::byte> bytes);
+
+// XXH3-64, for hash tables within the process: what is found is compared, never trusted.
+uint64_t xxh3_64(std::span<const std::byte> bytes, uint64_t seed);
 
 }  // namespace pawl::base

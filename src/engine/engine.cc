@@ -2,7 +2,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -14,7 +13,7 @@ using base::ErrorCode;
 base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const EngineLimits& limits,
                                                      const base::Clock& clock,
                                                      StepObserver* observer) {
-  PAWL_CHECK(limits.context > 0 && limits.max_sequences > 0 &&
+  PAWL_CHECK(limits.context > 0 && limits.max_sequences > 0 && limits.prompt_rows > 0 &&
              limits.tokens_per_step >= limits.max_sequences);
   const bool is_exact = runtime.precision() == model::Precision::kReference;
   const int64_t positions = std::max(limits.kv_positions, limits.context);
@@ -24,7 +23,7 @@ base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const Eng
                                  runtime.model()->kv_layout(is_exact).block_bytes()));
   std::unique_ptr<Engine> engine(new Engine(runtime, limits, clock, observer, std::move(pool)));
   const model::Limits model_limits{.max_tokens = static_cast<int>(limits.tokens_per_step),
-                                   .max_rows = limits.max_sequences,
+                                   .max_rows = limits.max_sequences + limits.prompt_rows,
                                    .max_positions = limits.context};
   PAWL_TRY(model::Forward forward,
            model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(),
@@ -39,12 +38,15 @@ Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& 
       limits_(limits),
       clock_(clock),
       observer_(observer),
-      blocks_(std::move(blocks)) {
-  scratch_.resize(static_cast<size_t>(limits.max_sequences));
-  choices_.resize(static_cast<size_t>(limits.max_sequences));
-  plan_.reserve(static_cast<size_t>(limits.max_sequences));
-  segments_.reserve(static_cast<size_t>(limits.max_sequences));
-  rows_.reserve(static_cast<size_t>(limits.max_sequences));
+      blocks_(std::move(blocks)),
+      cache_(blocks_) {
+  const size_t sequences = static_cast<size_t>(limits.max_sequences);
+  slots_.resize(sequences);
+  plan_.shares.reserve(sequences);
+  plan_.preempted.reserve(sequences);
+  segments_.reserve(sequences);
+  first_rows_.reserve(sequences);
+  rows_.reserve(sequences);
 }
 
 base::Result<int64_t> Engine::submit(Request request) {
@@ -79,12 +81,16 @@ base::Result<std::unique_ptr<Sequence>> Engine::prepare(Request request) const {
 
   const int64_t max_length =
       std::min(limits_.context, prompt + std::min(request.stops.max_tokens, limits_.context));
-  return std::make_unique<Sequence>(0, std::move(request), std::move(stops), runtime_.tokenizer(),
+  return std::make_unique<Sequence>(std::move(request), std::move(stops), runtime_.tokenizer(),
                                     max_length);
 }
 
 void Engine::accept(std::unique_ptr<Sequence> sequence) {
-  sequences_.push_back(std::move(sequence));
+  const auto before = [](const auto& a, const auto& b) {
+    return a->request.priority < b->request.priority;
+  };
+  sequences_.insert(std::upper_bound(sequences_.begin(), sequences_.end(), sequence, before),
+                    std::move(sequence));
   candidates_.reserve(sequences_.size());
 }
 
@@ -95,10 +101,10 @@ void Engine::finish_all(FinishReason reason) {
 
 EngineStats Engine::stats() const {
   EngineStats stats = stats_;
-  for (const auto& sequence : sequences_)
-    ++(sequence->is_running() ? stats.running : stats.waiting);
+  for (const auto& sequence : sequences_) ++(sequence->is_running ? stats.running : stats.waiting);
   stats.kv_blocks = blocks_.blocks();
   stats.kv_blocks_free = blocks_.free_blocks();
+  stats.kv_blocks_evictable = blocks_.evictable_blocks();
   return stats;
 }
 
@@ -112,6 +118,7 @@ bool Engine::step() {
   choose_all(logits);
   forward_ns_ = computed_ns - start_ns;
   policy_ns_ = clock_.now_ns() - computed_ns;
+  record_pace();
   observe();
   retire_finished();
   ++stats_.steps;
@@ -119,11 +126,12 @@ bool Engine::step() {
 }
 
 void Engine::drop_cancelled() {
+  const int64_t now_ns = clock_.now_ns();
   for (const auto& sequence : sequences_) {
     const Request& request = sequence->request;
     if (request.stop_token.stop_requested()) {
       finish(*sequence, FinishReason::kCancelled);
-    } else if (request.deadline_ns != 0 && clock_.now_ns() >= request.deadline_ns) {
+    } else if (request.deadline_ns != 0 && now_ns >= request.deadline_ns) {
       finish(*sequence, FinishReason::kDeadline);
     }
   }
@@ -131,129 +139,135 @@ void Engine::drop_cancelled() {
 }
 
 void Engine::plan() {
-  candidates_.clear();
-  for (const auto& sequence : sequences_) candidates_.push_back(sequence->candidate());
-  const Budget budget{.tokens = limits_.tokens_per_step,
-                      .rows = limits_.max_sequences,
-                      .free_blocks = blocks_.free_blocks()};
-  plan_step(candidates_, budget, plan_);
-  PAWL_CHECK(!plan_.empty());  // one sequence always fits into an empty pool
+  do {
+    list_candidates();
+    const int64_t beside = limits_.tokens_beside_decode > 0 ? limits_.tokens_beside_decode
+                                                            : pace_.tokens_beside_decode();
+    plan_step(candidates_,
+              {.tokens = limits_.tokens_per_step,
+               .tokens_beside_decode = beside,
+               .rows = limits_.max_sequences + limits_.prompt_rows,
+               .sequences = limits_.max_sequences,
+               .free_blocks = cache_.available()},
+              plan_);
+    for (const int index : plan_.preempted) preempt(*sequences_[static_cast<size_t>(index)]);
+    // One sequence always fits into an empty pool.
+    PAWL_CHECK(!plan_.shares.empty() || !plan_.preempted.empty());
+  } while (plan_.shares.empty());
 }
 
+void Engine::list_candidates() {
+  candidates_.clear();
+  int64_t slots = limits_.max_sequences;
+  for (const auto& sequence : sequences_) slots -= sequence->is_running ? 1 : 0;
+  // Who could be preempted for what matters only where blocks are short.
+  const bool is_short = cache_.available() < limits_.max_sequences;
+  for (const auto& sequence : sequences_) {
+    Candidate c{.length = sequence->length(),
+                .computed = sequence->computed,
+                .is_running = sequence->is_running,
+                .blocks = static_cast<int64_t>(sequence->blocks.size()),
+                .wants_all_rows = sequence->wants_prompt_rows()};
+    if (c.is_running && is_short) {
+      c.own_blocks = std::ranges::count_if(
+          sequence->blocks, [this](kv::BlockId block) { return blocks_.count(block) == 1; });
+    } else if (!c.is_running && slots-- > 0 && may_reuse(*sequence)) {
+      const kv::PrefixCache::Found found = cache_.look_up(sequence->salt, reusable_ids(*sequence));
+      c.computed = found.positions;
+      c.blocks = found.held;
+    }
+    candidates_.push_back(c);
+  }
+}
+
+// It starts, or goes on after a preemption: with what the prefix cache has, and blocks for the ids
+// that are known.
 void Engine::admit(Sequence& sequence) {
-  for (int64_t i = sequence.candidate().blocks_needed; i > 0; --i) {
-    const std::optional<kv::BlockId> block = blocks_.take();
+  if (may_reuse(sequence))
+    sequence.computed = cache_.reuse(sequence.salt, reusable_ids(sequence), sequence.blocks);
+  sequence.kept = sequence.computed / kv::kBlockPositions;
+  sequence.is_running = true;
+  if (sequence.timeline.scheduled_ns != 0) return;
+  sequence.timeline.scheduled_ns = clock_.now_ns();
+  sequence.usage.cached_tokens = sequence.computed;
+  stats_.prompt_tokens += sequence.usage.prompt_tokens;
+  stats_.prefix_hit_tokens += sequence.computed;
+  if (may_reuse(sequence)) stats_.prefix_queried_tokens += sequence.usage.prompt_tokens;
+}
+
+bool Engine::may_reuse(const Sequence& sequence) const {
+  return limits_.prefix_cache && !sequence.wants_prompt_rows();
+}
+
+// The last id is always computed: the choice is made from its row.
+std::span<const base::TokenId> Engine::reusable_ids(const Sequence& sequence) const {
+  return std::span(sequence.ids).first(sequence.ids.size() - 1);
+}
+
+void Engine::preempt(Sequence& sequence) {
+  give_blocks_back(sequence);
+  ++sequence.usage.preemptions;
+  ++stats_.preemptions;
+}
+
+void Engine::grow_blocks(Sequence& sequence) {
+  while (static_cast<int64_t>(sequence.blocks.size()) * kv::kBlockPositions < sequence.length()) {
+    const std::optional<kv::BlockId> block = cache_.take();
     PAWL_CHECK(block.has_value());
     sequence.blocks.push_back(*block);
   }
-  sequence.timeline.scheduled_ns = clock_.now_ns();
-  stats_.prompt_tokens += sequence.usage.prompt_tokens;
+}
+
+void Engine::give_blocks_back(Sequence& sequence) {
+  if (!sequence.is_running) return;
+  cache_.release(sequence.salt,
+                 limits_.prefix_cache ? sequence.computed_ids() : std::span<const base::TokenId>(),
+                 sequence.blocks);
+  sequence.is_running = false;
+  sequence.computed = sequence.kept = 0;
+}
+
+// Whole blocks are there for others from the step on in which they are computed.
+void Engine::keep_computed(Sequence& sequence) {
+  while (limits_.prefix_cache && (sequence.kept + 1) * kv::kBlockPositions <= sequence.computed) {
+    ++sequence.kept;
+    cache_.insert(
+        sequence.salt,
+        std::span(sequence.ids).first(static_cast<size_t>(sequence.kept * kv::kBlockPositions)),
+        sequence.blocks);
+  }
 }
 
 model::Logits Engine::forward() {
   segments_.clear();
-  for (const Share& share : plan_) {
-    Sequence& sequence = *sequences_[static_cast<size_t>(share.sequence)];
-    if (!sequence.is_running()) admit(sequence);
-    const bool is_whole = sequence.computed + share.tokens == sequence.length();
-    const bool wants_row = is_whole && sequence.length() < sequence.max_length;
+  first_rows_.clear();
+  int rows = 0;
+  for (size_t i = 0; i < plan_.shares.size(); ++i) {
+    Sequence& sequence = planned(i);
+    if (!sequence.is_running) admit(sequence);
+    grow_blocks(sequence);
+    const int64_t tokens = std::min(plan_.shares[i].tokens, sequence.length() - sequence.computed);
+    const bool is_whole = sequence.computed + tokens == sequence.length();
+    int64_t wanted = is_whole && sequence.length() < sequence.max_length ? 1 : 0;
+    if (sequence.wants_prompt_rows()) wanted = tokens;
     const std::span<const base::TokenId> ids(sequence.ids);
     segments_.push_back(
         {sequence.computed,
-         ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(share.tokens)),
-         wants_row ? 1 : 0, &sequence.blocks});
+         ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(tokens)),
+         static_cast<int>(wanted), &sequence.blocks});
+    first_rows_.push_back(rows);
+    rows += segments_.back().wanted;
   }
   return forward_->run({segments_});
 }
 
-void Engine::choose_all(const model::Logits& logits) {
-  // Rows are chosen side by side; what follows from a choice happens in order, on this thread.
-  int wanted = 0;
-  for (const model::Segment& segment : segments_) wanted += segment.wanted;
-  runtime_.pool().run(
-      static_cast<int64_t>(segments_.size()), 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-          if (segments_[static_cast<size_t>(i)].wanted == 0) continue;
-          int row = 0;
-          for (int64_t before = 0; before < i; ++before)
-            row += segments_[static_cast<size_t>(before)].wanted;
-          const Sequence& sequence =
-              *sequences_[static_cast<size_t>(plan_[static_cast<size_t>(i)].sequence)];
-          const policy::Situation situation{
-              .row = logits.row(row),
-              .policy = sequence.request.policy,
-              .history = sequence.history,
-              .draw = {sequence.request.policy.seed, static_cast<uint64_t>(sequence.length())},
-              .end_ids = runtime_.tokenizer().vocab().end_ids()};
-          choices_[static_cast<size_t>(i)] =
-              policy::choose(situation, scratch_[static_cast<size_t>(i)]);
-        }
-      });
-  PAWL_CHECK(wanted == logits.rows);
-  rows_.clear();
-  int row = 0;
-  for (size_t i = 0; i < plan_.size(); ++i) {
-    Sequence& sequence = *sequences_[static_cast<size_t>(plan_[i].sequence)];
-    const model::Segment& segment = segments_[i];
-    sequence.computed += plan_[i].tokens;
-    sequence.usage.computed_tokens += plan_[i].tokens;
-    stats_.computed_tokens += plan_[i].tokens;
-    ++sequence.usage.forward_passes;
-    const bool has_row = segment.wanted == 1;
-    rows_.push_back({sequence.id, segment.first_position, segment.ids,
-                     has_row ? logits.row(row++) : std::span<const float>(),
-                     has_row ? &choices_[i] : nullptr});
-    if (has_row) {
-      take_choice(sequence, choices_[i], rows_.back().logits);
-    } else if (sequence.computed == sequence.max_length) {
-      finish(sequence, FinishReason::kLength);  // nothing was to be generated
-    }
+void Engine::record_pace() {
+  int64_t decodes = 0, prompt_tokens = 0;
+  for (const model::Segment& segment : segments_) {
+    const int64_t tokens = static_cast<int64_t>(segment.ids.size());
+    (tokens == 1 ? decodes : prompt_tokens) += tokens;
   }
-}
-
-void Engine::take_choice(Sequence& sequence, const policy::Choice& choice,
-                         std::span<const float> row) {
-  if (choice.id == policy::kNoToken) {
-    const bool has_numbers = std::ranges::any_of(row, [](float x) { return !std::isnan(x); });
-    sequence.finished.error = has_numbers
-                                  ? "no token is allowed here"
-                                  : "the logits are not numbers: the model's weights are damaged";
-    finish(sequence, FinishReason::kError);
-    return;
-  }
-  sequence.timeline.last_token_ns = clock_.now_ns();
-  ++stats_.completion_tokens;
-  if (sequence.usage.completion_tokens++ == 0)
-    sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
-  sequence.ids.push_back(choice.id);
-  sequence.history.accept(choice);
-  if (runtime_.tokenizer().vocab().is_end(choice.id)) {
-    sequence.request.sink->on_delta({.id = choice.id,
-                                     .text = {},
-                                     .choice = &choice,
-                                     .stamp_ns = sequence.timeline.last_token_ns});
-    sequence.finished.end_token = choice.id;
-    finish(sequence, FinishReason::kStop);
-    return;
-  }
-  emit_text(sequence, choice);
-  if (!sequence.is_finished && sequence.length() == sequence.max_length)
-    finish(sequence, FinishReason::kLength);
-}
-
-void Engine::emit_text(Sequence& sequence, const policy::Choice& choice) {
-  sequence.decoded.clear();
-  sequence.released.clear();
-  sequence.decoder.push(choice.id, sequence.decoded);
-  const bool is_stopped = sequence.stops.push(sequence.decoded, sequence.released);
-  sequence.request.sink->on_delta({.id = choice.id,
-                                   .text = sequence.released,
-                                   .choice = &choice,
-                                   .stamp_ns = sequence.timeline.last_token_ns});
-  if (is_stopped) {
-    sequence.finished.stop_string = sequence.request.stops.strings[*sequence.stops.found()];
-    finish(sequence, FinishReason::kStop);
-  }
+  pace_.record(decodes, prompt_tokens, forward_ns_ + policy_ns_);
 }
 
 void Engine::observe() {
@@ -261,7 +275,7 @@ void Engine::observe() {
   observer_->on_step({.step = stats_.steps,
                       .forward_ns = forward_ns_,
                       .policy_ns = policy_ns_,
-                      .kv_blocks_in_use = blocks_.blocks() - blocks_.free_blocks(),
+                      .kv_blocks_in_use = blocks_.blocks() - cache_.available(),
                       .rows = rows_});
 }
 
@@ -270,11 +284,11 @@ void Engine::finish(Sequence& sequence, FinishReason reason) {
   sequence.finished.reason = reason;
 }
 
-// The one end of every life, and the one place that gives blocks back.
+// The one end of every life. Its blocks are free before its sink hears of it.
 void Engine::retire_finished() {
   for (const auto& sequence : sequences_) {
     if (!sequence->is_finished) continue;
-    for (const kv::BlockId block : sequence->blocks) blocks_.release(block);
+    give_blocks_back(*sequence);
     Finished& finished = sequence->finished;
     if (!sequence->stops.found()) {
       sequence->decoded.clear();

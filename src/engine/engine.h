@@ -14,6 +14,8 @@
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
 #include "engine/step_observer.h"
+#include "engine/step_pace.h"
+#include "kv/prefix_cache.h"
 #include "model/forward.h"
 #include "policy/choose.h"
 
@@ -22,8 +24,13 @@ namespace pawl::engine {
 struct EngineLimits {
   int64_t context = 4096;         // positions of one sequence
   int64_t kv_positions = 0;       // of all sequences together; 0: one full context
-  int max_sequences = 8;          // that get logits in one step
+  int max_sequences = 8;          // that run at the same time
   int64_t tokens_per_step = 256;  // bounds how long a step takes, and its buffers
+  // Of these, prompts get at most so many in a step in which others decode. 0: as many as make
+  // such a step take about twice as long as one without (step_pace.h).
+  int64_t tokens_beside_decode = 0;
+  int prompt_rows = 16;      // rows of logits in one step for prompt_logprobs
+  bool prefix_cache = true;  // what is computed serves later sequences that begin alike
 };
 
 // Counted from the start of the engine; the first five as they are.
@@ -57,7 +64,8 @@ class Engine {
   base::Result<int64_t> submit(Request request);
 
   // The two halves of submit. prepare checks the request and builds its sequence, without number;
-  // any thread, also during a step. accept takes over what was prepared and numbered.
+  // any thread, also during a step. accept takes over what was prepared and numbered; numbers
+  // ascend.
   base::Result<std::unique_ptr<Sequence>> prepare(Request request) const;
   void accept(std::unique_ptr<Sequence> sequence);
 
@@ -74,41 +82,71 @@ class Engine {
 
   const EngineLimits& limits() const { return limits_; }
   EngineStats stats() const;
-  int32_t free_blocks() const { return blocks_.free_blocks(); }
+  int32_t free_blocks() const { return cache_.available(); }  // those of the prefix cache included
 
  private:
   Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock,
          StepObserver* observer, kv::BlockPool blocks);
 
-  // The milestones of step(), in order.
+  // engine.cc: the milestones of step(), in order.
   void drop_cancelled();
   void plan();
-  void admit(Sequence& sequence);
   model::Logits forward();
-  void choose_all(const model::Logits& logits);
-  void take_choice(Sequence& sequence, const policy::Choice& choice, std::span<const float> row);
-  void emit_text(Sequence& sequence, const policy::Choice& choice);
+  void record_pace();
   void observe();
   void retire_finished();
+
+  void list_candidates();
+  void admit(Sequence& sequence);
+  bool may_reuse(const Sequence& sequence) const;
+  std::span<const base::TokenId> reusable_ids(const Sequence& sequence) const;
+  void preempt(Sequence& sequence);
+  void grow_blocks(Sequence& sequence);
+  void give_blocks_back(Sequence& sequence);
+  void keep_computed(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason);
+  Sequence& planned(size_t share) {
+    return *sequences_[static_cast<size_t>(plan_.shares[share].sequence)];
+  }
+
+  // choices.cc
+  struct Slot;
+  void choose_all(const model::Logits& logits);
+  void choose(Slot& slot, const Sequence& sequence, std::span<const float> row);
+  void tell_prompt_tokens(Sequence& sequence, const model::Segment& segment,
+                          const model::Logits& logits, int first_row);
+  void take_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
+  void end_without_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
+  void emit_text(Sequence& sequence, const policy::Choice& choice);
 
   Runtime& runtime_;
   EngineLimits limits_;
   const base::Clock& clock_;
   StepObserver* observer_;
   kv::BlockPool blocks_;
+  kv::PrefixCache cache_;
   std::unique_ptr<model::Forward> forward_;
+  StepPace pace_;
   int64_t next_id_ = 1;
   EngineStats stats_;                                 // the sums
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // live, in order of arrival
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // live, in line: by priority, then arrival
+
+  // What choosing for one segment needs.
+  struct Slot {
+    policy::Scratch scratch;
+    policy::TokenMask mask{0};  // [vocabulary] once a constraint was seen here
+    policy::Choice choice;
+    std::string error;  // of the constraint; no choice was made
+  };
 
   // Of the step at hand; kept so that a step allocates nothing.
   std::vector<Candidate> candidates_;
-  std::vector<Share> plan_;
+  Plan plan_;
   std::vector<model::Segment> segments_;
-  std::vector<policy::Scratch> scratch_;  // [max_sequences]
-  std::vector<policy::Choice> choices_;   // [plan]; only those of wanted rows mean something
+  std::vector<int> first_rows_;  // [segments], in the logits
+  std::vector<Slot> slots_;      // [max_sequences]; of those segments that end in a choice
   std::vector<StepRow> rows_;
+  policy::Scratch prompt_scratch_;
   int64_t forward_ns_ = 0, policy_ns_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part in the next step, and with how many tokens: numbers in, numbers out. No clock, no
-// thread, no tensor.
+// Who takes part in the next step, with how many tokens, and who must give its blocks up: numbers
+// in, numbers out. No clock, no thread, no tensor.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,44 @@
 
 namespace pawl::engine {
 
-// A live sequence as the scheduler sees it, in order of arrival.
+// A live sequence as the scheduler sees it; first in the list is first in line.
 struct Candidate {
-  int64_t length = 0;         // ids known: prompt and completion
-  int64_t computed = 0;       // positions whose keys and values exist; length - computed >= 1
-  bool is_running = false;    // has its blocks
-  int64_t blocks_needed = 0;  // to run from here to its end
+  int64_t length = 0;       // ids known: prompt and completion
+  int64_t computed = 0;     // positions whose keys and values exist (of a waiting sequence: would
+                            // be found in the prefix cache); length - computed >= 1
+  bool is_running = false;  // holds blocks for all of `length` but perhaps the last id
+  int64_t blocks = 0;       // that it holds (would take over, without cost, where others hold them)
+  int64_t own_blocks = 0;   // of those it holds, how many come back when it gives them up
+  bool wants_all_rows = false;  // a row of logits for every token, not for the last alone
 };
 
 struct Share {
-  int sequence;    // index of the candidate
+  int sequence;    // index of the candidate; one that waits starts with this share
   int64_t tokens;  // of its uncomputed ids, from the first on
 };
 
 struct Budget {
-  int64_t tokens = 512;  // in one step
-  int64_t rows = 8;      // sequences that can be given logits in one step
+  int64_t tokens = 512;               // in one step
+  int64_t tokens_beside_decode = 32;  // of prompts, in a step in which somebody decodes
+  int64_t rows = 8;                   // of logits in one step
+  int64_t sequences = 8;              // that run at the same time; at most `rows`
   int64_t free_blocks = 0;
 };
 
+// Both parts are cleared and filled by plan_step. All preempted give their blocks up before any
+// share takes some.
+struct Plan {
+  std::vector<Share> shares;
+  std::vector<int> preempted;  // indices
+};
+
 // Sequences that decode come first, one token each, so that no prompt delays them; what is left of
-// the budget goes to prompts in order of arrival. A waiting sequence is admitted when the blocks
-// for its whole life are free, and none overtakes the first that is not. `plan` is cleared and
-// filled.
-void plan_step(std::span<const Candidate> candidates, Budget budget, std::vector<Share>& plan);
+// the budget goes to prompts in line. Where a decode finds no block for its next position, running
+// sequences are preempted from the end of the line on, itself at last.
+//
+// The first in line that waits starts when a slot is free and blocks for all its ids are, with one
+// left over for each that runs; none overtakes it. Nobody starts in a step that preempts. Shares
+// are empty only if somebody was preempted, and then nobody runs any more: plan again.
+void plan_step(std::span<const Candidate> candidates, Budget budget, Plan& plan);
 
 }  // namespace pawl::engine

@@ -6,44 +6,122 @@
 namespace pawl::engine {
 namespace {
 
-std::vector<std::pair<int, int64_t>> plan(std::vector<Candidate> candidates, Budget budget) {
-  std::vector<Share> shares;
-  plan_step(candidates, budget, shares);
-  std::vector<std::pair<int, int64_t>> out;
-  for (const Share& s : shares) out.emplace_back(s.sequence, s.tokens);
+using Shares = std::vector<std::pair<int, int64_t>>;
+using Indices = std::vector<int>;
+
+struct Planned {
+  Shares shares;
+  Indices preempted;
+};
+
+Planned plan(std::vector<Candidate> candidates, Budget budget) {
+  Plan plan;
+  plan_step(candidates, budget, plan);
+  Planned out;
+  for (const Share& s : plan.shares) out.shares.emplace_back(s.sequence, s.tokens);
+  out.preempted = plan.preempted;
   return out;
 }
 
-using Expected = std::vector<std::pair<int, int64_t>>;
+// Blocks hold 32 positions.
+Candidate decoding(int64_t length, int64_t own_blocks = 0) {
+  return {.length = length,
+          .computed = length - 1,
+          .is_running = true,
+          .blocks = (length - 1 + 31) / 32,
+          .own_blocks = own_blocks};
+}
+Candidate prompt(int64_t length, int64_t computed = 0) {
+  return {.length = length, .computed = computed, .is_running = true, .blocks = (length + 31) / 32};
+}
+Candidate waiting(int64_t length) {
+  return {.length = length};
+}
 
 TEST(Scheduler, LongPromptDoesNotDelayDecode) {
   EXPECT_EQ(
-      plan({{10000, 0, true, 0}, {7, 6, true, 0}, {9, 8, true, 0}}, {.tokens = 512, .rows = 8}),
-      (Expected{{1, 1}, {2, 1}, {0, 510}}));
+      plan({prompt(10000), decoding(7), decoding(9)}, {.tokens = 512, .tokens_beside_decode = 512})
+          .shares,
+      (Shares{{1, 1}, {2, 1}, {0, 510}}));
 }
 
-TEST(Scheduler, PromptsShareTheBudgetInOrderOfArrival) {
+TEST(Scheduler, BesideADecodePromptsGetTheSmallerBudget) {
+  const Budget budget{.tokens = 512, .tokens_beside_decode = 32};
+  EXPECT_EQ(plan({prompt(10000), decoding(7)}, budget).shares, (Shares{{1, 1}, {0, 32}}));
+  EXPECT_EQ(plan({prompt(20), decoding(7), prompt(20)}, budget).shares,
+            (Shares{{1, 1}, {0, 20}, {2, 12}}));
+  EXPECT_EQ(plan({prompt(10000)}, budget).shares, (Shares{{0, 512}}));
+}
+
+TEST(Scheduler, PromptsShareTheBudgetInLine) {
+  EXPECT_EQ(plan({prompt(300), prompt(300), prompt(300)}, {.tokens = 512}).shares,
+            (Shares{{0, 300}, {1, 212}}));
+}
+
+TEST(Scheduler, AWaitingSequenceStartsWithBlocksForAllItsIdsAndNoneOvertakes) {
+  const std::vector<Candidate> line{waiting(150), waiting(60)};
+  EXPECT_EQ(plan(line, {.free_blocks = 4}).shares, Shares{});
+  EXPECT_EQ(plan(line, {.free_blocks = 5}).shares, (Shares{{0, 150}}));
+  EXPECT_EQ(plan(line, {.free_blocks = 7}).shares, (Shares{{0, 150}}));
+  // One block more for the first, which runs by then.
+  EXPECT_EQ(plan(line, {.free_blocks = 8}).shares, (Shares{{0, 150}, {1, 60}}));
+}
+
+TEST(Scheduler, BlocksThatOthersHoldCostNothing) {
+  Candidate c = waiting(150);
+  c.computed = 128;
+  c.blocks = 4;
+  EXPECT_EQ(plan({c}, {.free_blocks = 1}).shares, (Shares{{0, 22}}));
+  c.blocks = 3;  // the fourth is there, but evictable
+  EXPECT_EQ(plan({c}, {.free_blocks = 1}).shares, Shares{});
+}
+
+TEST(Scheduler, NoMoreSequencesThanSlots) {
   EXPECT_EQ(
-      plan({{300, 0, true, 0}, {300, 0, true, 0}, {300, 0, true, 0}}, {.tokens = 512, .rows = 8}),
-      (Expected{{0, 300}, {1, 212}}));
+      plan({decoding(5), waiting(5), waiting(5)}, {.sequences = 2, .free_blocks = 100}).shares,
+      (Shares{{0, 1}, {1, 5}}));
 }
 
-TEST(Scheduler, AWaitingSequenceStartsOnlyWithBlocksForItsWholeLife) {
-  const std::vector<Candidate> waiting{{100, 0, false, 5}, {100, 0, false, 2}};
-  EXPECT_EQ(plan(waiting, {.tokens = 512, .rows = 8, .free_blocks = 4}),
-            Expected{});  // and none overtakes
-  EXPECT_EQ(plan(waiting, {.tokens = 512, .rows = 8, .free_blocks = 6}), (Expected{{0, 100}}));
-  EXPECT_EQ(plan(waiting, {.tokens = 512, .rows = 8, .free_blocks = 7}),
-            (Expected{{0, 100}, {1, 100}}));
+TEST(Scheduler, WhoeverIsBehindAWaitingOneGoesOn) {
+  EXPECT_EQ(plan({waiting(100), prompt(50)}, {.sequences = 1, .free_blocks = 100}).shares,
+            (Shares{{1, 50}}));
 }
 
-TEST(Scheduler, NeverMoreRowsThanThereIsRoomFor) {
-  EXPECT_EQ(plan({{5, 4, true, 0}, {5, 4, true, 0}, {5, 4, true, 0}}, {.tokens = 512, .rows = 2}),
-            (Expected{{0, 1}, {1, 1}}));
+TEST(Scheduler, ADecodeWithoutABlockPreemptsTheLastInLine) {
+  const Planned planned =
+      plan({decoding(33, 1), decoding(40, 2), decoding(50, 2)}, {.free_blocks = 0});
+  EXPECT_EQ(planned.preempted, (Indices{2}));
+  EXPECT_EQ(planned.shares, (Shares{{0, 1}, {1, 1}}));
+}
+
+TEST(Scheduler, MoreThanOneIsPreemptedWhereOneGivesNothingBack) {
+  const Planned planned =
+      plan({decoding(33, 1), decoding(40, 2), waiting(9), decoding(50, 0)}, {.free_blocks = 0});
+  EXPECT_EQ(planned.preempted, (Indices{3, 1}));
+  EXPECT_EQ(planned.shares, (Shares{{0, 1}}));
+}
+
+TEST(Scheduler, TheLastInLinePreemptsItself) {
+  const Planned planned = plan({decoding(40, 2), decoding(65, 2)}, {.free_blocks = 0});
+  EXPECT_EQ(planned.preempted, (Indices{1}));
+  EXPECT_EQ(planned.shares, (Shares{{0, 1}}));
+}
+
+TEST(Scheduler, NobodyStartsInAStepThatPreempts) {
+  const Planned planned = plan({decoding(33, 1), decoding(50, 60), waiting(9)}, {.free_blocks = 0});
+  EXPECT_EQ(planned.preempted, (Indices{1}));
+  EXPECT_EQ(planned.shares, (Shares{{0, 1}}));
+}
+
+TEST(Scheduler, RowsForEachPromptTokenComeAfterTheDecodes) {
+  Candidate scored = prompt(100);
+  scored.wants_all_rows = true;
+  EXPECT_EQ(plan({scored, decoding(5), decoding(6)}, {.rows = 10}).shares,
+            (Shares{{1, 1}, {2, 1}, {0, 8}}));
 }
 
 TEST(Scheduler, ALastPromptTokenIsADecodeLikeAnyOther) {
-  EXPECT_EQ(plan({{1, 0, true, 0}}, {.tokens = 512, .rows = 8}), (Expected{{0, 1}}));
+  EXPECT_EQ(plan({prompt(1)}, {}).shares, (Shares{{0, 1}}));
 }
 
 }  // namespace

@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sequence.h"
 
-#include <algorithm>
-
 #include "kv/layout.h"
 
 namespace pawl::engine {
 
-Sequence::Sequence(int64_t number, Request accepted, text::StopMatcher matcher,
-                   const text::Tokenizer& tokenizer, int64_t max_length_)
-    : id(number),
-      request(std::move(accepted)),
+Sequence::Sequence(Request accepted, text::StopMatcher matcher, const text::Tokenizer& tokenizer,
+                   int64_t max_length_)
+    : request(std::move(accepted)),
       ids(request.prompt),
       max_length(max_length_),
+      salt(request.cache_salt),
       history(request.policy, request.prompt, static_cast<size_t>(max_length_)),
       decoder(tokenizer, {}),
       stops(std::move(matcher)) {
   ids.reserve(static_cast<size_t>(max_length));
+  blocks.reserve(static_cast<size_t>(max_length / kv::kBlockPositions + 1));
   usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   timeline.received_ns = request.received_ns;
-}
-
-Candidate Sequence::candidate() const {
-  // The last id that may be chosen is never computed: nothing comes after it.
-  const int64_t positions = std::max<int64_t>(usage.prompt_tokens, max_length - 1);
-  return Candidate{.length = length(),
-                   .computed = computed,
-                   .is_running = is_running(),
-                   .blocks_needed = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions};
 }
 
 std::string_view finish_reason_name(FinishReason reason) {

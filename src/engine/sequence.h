@@ -10,32 +10,42 @@
 #include "engine/request.h"
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
+#include "kv/prefix_cache.h"
 #include "policy/history.h"
 #include "text/stop_matcher.h"
 #include "text/stream_decoder.h"
 
 namespace pawl::engine {
 
-// Threads: the step's only.
+// Threads: the step's only, once it is accepted.
 struct Sequence {
   // max_length_: ids that prompt and completion may have together.
-  Sequence(int64_t number, Request accepted, text::StopMatcher matcher,
-           const text::Tokenizer& tokenizer, int64_t max_length_);
+  Sequence(Request accepted, text::StopMatcher matcher, const text::Tokenizer& tokenizer,
+           int64_t max_length_);
 
   int64_t length() const { return static_cast<int64_t>(ids.size()); }
-  bool is_running() const { return !blocks.empty(); }
-  Candidate candidate() const;
+  std::span<const base::TokenId> computed_ids() const {
+    return std::span(ids).first(static_cast<size_t>(computed));
+  }
+  // A row of logits for every position: not all of the prompt's were told yet.
+  bool wants_prompt_rows() const {
+    return request.prompt_logprobs && prompt_told < usage.prompt_tokens;
+  }
 
-  int64_t id;
+  int64_t id = 0;
   Request request;
   std::vector<base::TokenId> ids;  // prompt and completion; never changed but by appending
   int64_t computed = 0;            // positions whose keys and values exist
   int64_t max_length;
-  kv::BlockTable blocks;  // for the whole life, taken at admission
+  bool is_running = false;  // has blocks
+  kv::BlockTable blocks;    // grows as the sequence does
+  int64_t kept = 0;         // whole blocks that the prefix cache knows
+  kv::Salt salt;
   policy::History history;
   text::StreamDecoder decoder;
   text::StopMatcher stops;
   std::string decoded, released;  // buffers of one token
+  int64_t prompt_told = 1;  // prompt tokens the sink knows the log-probability of, or needs not
   Usage usage;
   Timeline timeline;
 

@@ -27,7 +27,10 @@ base::Result<BlockPool> BlockPool::create(int32_t blocks, int64_t block_bytes) {
 BlockPool::BlockPool(base::Arena memory, int32_t blocks, int64_t block_bytes)
     : memory_(std::move(memory)),
       block_bytes_(block_bytes),
-      counts_(static_cast<size_t>(blocks), 0) {
+      counts_(static_cast<size_t>(blocks), 0),
+      is_kept_(static_cast<size_t>(blocks), 0),
+      links_(static_cast<size_t>(blocks) + 1) {
+  links(ring()) = {ring(), ring()};
   free_.reserve(static_cast<size_t>(blocks));
   for (BlockId id = blocks - 1; id >= 0; --id) free_.push_back(id);
 }
@@ -41,13 +44,50 @@ std::optional<BlockId> BlockPool::take() {
 }
 
 void BlockPool::hold(BlockId id) {
-  PAWL_CHECK(count(id) > 0);
-  ++counts_[static_cast<size_t>(id)];
+  const size_t index = static_cast<size_t>(id);
+  PAWL_CHECK(counts_[index] > 0 || is_kept_[index] != 0);
+  if (counts_[index]++ == 0) unlink(id);
 }
 
 void BlockPool::release(BlockId id) {
+  const size_t index = static_cast<size_t>(id);
+  PAWL_CHECK(counts_[index] > 0);
+  if (--counts_[index] > 0) return;
+  if (is_kept_[index] == 0) {
+    free_.push_back(id);
+    return;
+  }
+  const BlockId newest = links(ring()).older;
+  links(id) = {newest, ring()};
+  links(newest).newer = id;
+  links(ring()).older = id;
+  ++evictable_;
+}
+
+void BlockPool::keep(BlockId id) {
   PAWL_CHECK(count(id) > 0);
-  if (--counts_[static_cast<size_t>(id)] == 0) free_.push_back(id);
+  is_kept_[static_cast<size_t>(id)] = 1;
+}
+
+std::optional<BlockId> BlockPool::oldest_evictable() const {
+  const BlockId oldest = links_[static_cast<size_t>(ring())].newer;
+  if (oldest == ring()) return std::nullopt;
+  return oldest;
+}
+
+void BlockPool::forget(BlockId id) {
+  const size_t index = static_cast<size_t>(id);
+  PAWL_CHECK(counts_[index] == 0 && is_kept_[index] != 0);
+  unlink(id);
+  is_kept_[index] = 0;
+  free_.push_back(id);
+}
+
+void BlockPool::unlink(BlockId id) {
+  const Links at = links(id);
+  links(at.older).newer = at.newer;
+  links(at.newer).older = at.older;
+  --evictable_;
 }
 
 }  // namespace pawl::kv

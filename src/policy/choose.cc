@@ -76,13 +76,13 @@ size_t draw_index(const Draw& draw, Scratch& scratch) {
   return find_largest(logits).index;  // +inf has no softmax
 }
 
-void add_logprobs(const Situation& situation, Scratch& scratch, Choice& choice) {
-  const std::span<const float> row = situation.row;
+void add_logprobs(std::span<const float> row, int32_t top_logprobs, Scratch& scratch,
+                  Choice& choice) {
   const double normaliser = log_sum_exp(row);
   choice.logprob = row[static_cast<size_t>(choice.id)] - normaliser;
-  if (situation.policy.top_logprobs == 0) return;
+  if (top_logprobs == 0) return;
 
-  select_largest(row, static_cast<size_t>(situation.policy.top_logprobs), scratch.indices);
+  select_largest(row, static_cast<size_t>(top_logprobs), scratch.indices);
   std::sort(scratch.indices.begin(), scratch.indices.end(), [row](int32_t a, int32_t b) {
     const float x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
     return x != y ? x > y : a < b;
@@ -117,7 +117,15 @@ Choice draw_choice(const Situation& situation, Scratch& scratch) {
     const double surprise = (log_sum_exp(candidates.logits()) - candidates.logits()[index]) / kLn2;
     choice.mirostat_mu -= policy.mirostat_eta * (surprise - policy.mirostat_tau);
   }
-  if (policy.logprobs || policy.top_logprobs > 0) add_logprobs(situation, scratch, choice);
+  if (policy.logprobs || policy.top_logprobs > 0)
+    add_logprobs(situation.row, policy.top_logprobs, scratch, choice);
+  return choice;
+}
+
+Choice score(std::span<const float> row, base::TokenId id, int32_t top_logprobs, Scratch& scratch) {
+  Choice choice;
+  choice.id = id;
+  add_logprobs(row, top_logprobs, scratch, choice);
   return choice;
 }
 

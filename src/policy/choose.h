@@ -19,4 +19,8 @@ Choice choose(const Situation& situation, Scratch& scratch);
 // asks for.
 Choice draw_choice(const Situation& situation, Scratch& scratch);
 
+// What the network thought of a token that was not drawn: id, logprob and `top`, the largest
+// `top_logprobs`. REQUIRES: id is in the row
+Choice score(std::span<const float> row, base::TokenId id, int32_t top_logprobs, Scratch& scratch);
+
 }  // namespace pawl::policy

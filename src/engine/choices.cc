@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second half of the step: rows of logits become tokens, tokens become text and events.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "engine/engine.h"
+
+namespace pawl::engine {
+
+// Rows are chosen side by side; what follows from a choice happens in order, on this thread.
+void Engine::choose_all(const model::Logits& logits) {
+  const auto is_chosen = [this](size_t i) {
+    const model::Segment& s = segments_[i];
+    const Sequence& sequence = planned(i);
+    return s.wanted > 0 && sequence.length() < sequence.max_length &&
+           s.first_position + static_cast<int64_t>(s.ids.size()) == sequence.length();
+  };
+  const auto last_row = [&](size_t i) {
+    return logits.row(first_rows_[i] + segments_[i].wanted - 1);
+  };
+  const auto choose_some = [&](int64_t begin, int64_t end, int) {
+    for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      if (is_chosen(i)) choose(slots_[i], planned(i), last_row(i));
+    }
+  };
+  runtime_.pool().run(static_cast<int64_t>(segments_.size()), 1, choose_some);
+
+  rows_.clear();
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    Sequence& sequence = planned(i);
+    const model::Segment& segment = segments_[i];
+    const int64_t tokens = static_cast<int64_t>(segment.ids.size());
+    const bool has_choice = is_chosen(i);
+    rows_.push_back({sequence.id, segment.first_position, segment.ids,
+                     has_choice ? last_row(i) : std::span<const float>(),
+                     has_choice ? &slots_[i].choice : nullptr});
+    if (sequence.wants_prompt_rows()) tell_prompt_tokens(sequence, segment, logits, first_rows_[i]);
+    sequence.computed += tokens;
+    sequence.usage.computed_tokens += tokens;
+    stats_.computed_tokens += tokens;
+    ++sequence.usage.forward_passes;
+    keep_computed(sequence);
+    if (has_choice) {
+      take_choice(sequence, slots_[i], rows_.back().logits);
+    } else if (sequence.computed == sequence.max_length) {
+      finish(sequence, FinishReason::kLength);  // nothing was to be generated
+    }
+  }
+}
+
+// On any worker: touches the sequence's constraint, and nothing else that others see.
+void Engine::choose(Slot& slot, const Sequence& sequence, std::span<const float> row) {
+  const Request& request = sequence.request;
+  slot.choice = {};
+  slot.error.clear();
+  if (request.constraint != nullptr) {
+    const int32_t vocabulary = static_cast<int32_t>(row.size());
+    if (slot.mask.vocabulary() != vocabulary) slot.mask = policy::TokenMask(vocabulary);
+    const base::Result<void> filled = request.constraint->fill_mask(slot.mask);
+    if (!filled.ok()) {
+      slot.error = filled.error().message;
+      return;
+    }
+  }
+  const policy::Situation situation{
+      .row = row,
+      .policy = request.policy,
+      .history = sequence.history,
+      .draw = {request.policy.seed, static_cast<uint64_t>(sequence.length())},
+      .mask = request.constraint != nullptr ? &slot.mask : nullptr,
+      .end_ids = runtime_.tokenizer().vocab().end_ids()};
+  slot.choice = policy::choose(situation, slot.scratch);
+}
+
+void Engine::tell_prompt_tokens(Sequence& sequence, const model::Segment& segment,
+                                const model::Logits& logits, int first_row) {
+  for (int64_t i = 0; i < segment.wanted; ++i) {
+    const int64_t position = segment.first_position + i + 1;  // what the row speaks of
+    if (position < sequence.prompt_told || position >= sequence.usage.prompt_tokens) continue;
+    const base::TokenId id = sequence.ids[static_cast<size_t>(position)];
+    const policy::Choice seen =
+        policy::score(logits.row(first_row + static_cast<int>(i)), id,
+                      sequence.request.policy.top_logprobs, prompt_scratch_);
+    sequence.request.sink->on_prompt_token(
+        {.position = position, .id = id, .logprob = seen.logprob, .top = seen.top});
+    sequence.prompt_told = position + 1;
+  }
+}
+
+void Engine::end_without_choice(Sequence& sequence, const Slot& slot, std::span<const float> row) {
+  const policy::Constraint* constraint = sequence.request.constraint.get();
+  if (slot.error.empty() && constraint != nullptr && constraint->is_complete()) {
+    finish(sequence, FinishReason::kStop);  // nothing can follow a whole answer
+    return;
+  }
+  const bool has_numbers = std::ranges::any_of(row, [](float x) { return !std::isnan(x); });
+  sequence.finished.error = !slot.error.empty() ? slot.error
+                            : has_numbers
+                                ? "no token is allowed here"
+                                : "the logits are not numbers: the model's weights are damaged";
+  finish(sequence, FinishReason::kError);
+}
+
+void Engine::take_choice(Sequence& sequence, const Slot& slot, std::span<const float> row) {
+  const policy::Choice& choice = slot.choice;
+  if (choice.id == policy::kNoToken) return end_without_choice(sequence, slot, row);
+  if (sequence.request.constraint != nullptr) {
+    const base::Result<void> accepted = sequence.request.constraint->accept(choice.id);
+    if (!accepted.ok()) {
+      sequence.finished.error = accepted.error().message;
+      return finish(sequence, FinishReason::kError);
+    }
+  }
+  sequence.timeline.last_token_ns = clock_.now_ns();
+  ++stats_.completion_tokens;
+  if (sequence.usage.completion_tokens++ == 0)
+    sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
+  sequence.ids.push_back(choice.id);
+  sequence.history.accept(choice);
+  if (runtime_.tokenizer().vocab().is_end(choice.id)) {
+    sequence.request.sink->on_delta({.id = choice.id,
+                                     .text = {},
+                                     .choice = &choice,
+                                     .stamp_ns = sequence.timeline.last_token_ns});
+    sequence.finished.end_token = choice.id;
+    finish(sequence, FinishReason::kStop);
+    return;
+  }
+  emit_text(sequence, choice);
+  if (!sequence.is_finished && sequence.length() == sequence.max_length)
+    finish(sequence, FinishReason::kLength);
+}
+
+void Engine::emit_text(Sequence& sequence, const policy::Choice& choice) {
+  sequence.decoded.clear();
+  sequence.released.clear();
+  sequence.decoder.push(choice.id, sequence.decoded);
+  const bool is_stopped = sequence.stops.push(sequence.decoded, sequence.released);
+  sequence.request.sink->on_delta({.id = choice.id,
+                                   .text = sequence.released,
+                                   .choice = &choice,
+                                   .stamp_ns = sequence.timeline.last_token_ns});
+  if (is_stopped) {
+    sequence.finished.stop_string = sequence.request.stops.strings[*sequence.stops.found()];
+    finish(sequence, FinishReason::kStop);
+  }
+}
+
+}  // namespace pawl::engine

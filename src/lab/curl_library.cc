@@ -26,6 +26,9 @@ bool load(CurlLibrary& curl) {
          find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
          find(library, "curl_easy_setopt", curl.easy_setopt) &&
          find(library, "curl_easy_strerror", curl.easy_strerror) &&
+         find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
+         find(library, "curl_slist_append", curl.slist_append) &&
+         find(library, "curl_slist_free_all", curl.slist_free_all) &&
          find(library, "curl_multi_init", curl.multi_init) &&
          find(library, "curl_multi_cleanup", curl.multi_cleanup) &&
          find(library, "curl_multi_add_handle", curl.multi_add_handle) &&
@@ -33,6 +36,8 @@ bool load(CurlLibrary& curl) {
          find(library, "curl_multi_perform", curl.multi_perform) &&
          find(library, "curl_multi_info_read", curl.multi_info_read) &&
          find(library, "curl_multi_poll", curl.multi_poll) &&
+         find(library, "curl_multi_setopt", curl.multi_setopt) &&
+         find(library, "curl_multi_socket_action", curl.multi_socket_action) &&
          global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 

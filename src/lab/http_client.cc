@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 
 #include "lab/curl_library.h"
+#include "lab/header_line.h"
 
 namespace pawl::lab {
 namespace {
@@ -19,27 +19,6 @@ using base::Result;
 
 using EasyHandle = std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)>;
 using MultiHandle = std::unique_ptr<CURLM, decltype(&::curl_multi_cleanup)>;
-
-// Compares ASCII letters without case, as header names are.
-bool is_same_word(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-std::optional<int64_t> parse_count(std::string_view text) {
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || value < 0) return std::nullopt;
-  return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 // One request while it runs: libcurl calls back into it.
 class Transfer {
@@ -77,16 +56,14 @@ class Transfer {
   }
 
   void read_header(std::string_view line) {
-    if (line.starts_with("HTTP/")) {
+    if (const auto status = parse_status_line(line)) {
       head_ = {};
-      const std::string_view rest = trimmed(line.substr(std::min(line.find(' '), line.size())));
-      head_.status = static_cast<int>(parse_count(rest.substr(0, 3)).value_or(0));
+      head_.status = *status;
       return;
     }
-    const size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return;
-    const std::string_view name = line.substr(0, colon);
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    const auto header = split_header(line);
+    if (!header) return;
+    const auto& [name, value] = *header;
     if (is_same_word(name, "content-length")) head_.content_length = parse_count(value);
     if (is_same_word(name, "content-range")) {
       if (const auto range = parse_content_range(value)) {

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "text/bpe.h"
+#include "text/chat_template.h"
 #include "text/merge_table.h"
 #include "text/pretokenizer.h"
 #include "text/spm.h"
@@ -90,6 +91,14 @@ base::Result<std::unique_ptr<Tokenizer>> create_bpe(const gguf::Metadata& metada
   return tokenizer;
 }
 
+// The control token that the file's own chat template closes an answer with: a generation ends there
+// whatever the file calls its end token. A template that cannot be read names none; who chats with
+// it hears why.
+void add_end_of_template(const gguf::Metadata& metadata, Vocab& vocab) {
+  const auto chat = ChatTemplate::of_model(metadata, vocab);
+  if (chat.ok() && chat->turn_end()) vocab.add_end(*chat->turn_end());
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<Tokenizer>> Tokenizer::create(std::shared_ptr<const gguf::File> file) {
@@ -104,6 +113,7 @@ base::Result<std::unique_ptr<Tokenizer>> Tokenizer::create(std::shared_ptr<const
   }
   PAWL_TRY(std::unique_ptr<Tokenizer> tokenizer,
            model == "llama" ? create_spm(metadata) : create_bpe(metadata, warnings));
+  add_end_of_template(metadata, tokenizer->vocab_);
   tokenizer->warnings_ = std::move(warnings);
   tokenizer->file_ = std::move(file);
   return tokenizer;

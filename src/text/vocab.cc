@@ -108,6 +108,10 @@ bool Vocab::is_end(TokenId id) const {
   return std::binary_search(end_ids_.begin(), end_ids_.end(), id);
 }
 
+void Vocab::add_end(TokenId id) {
+  if (!is_end(id)) end_ids_.insert(std::lower_bound(end_ids_.begin(), end_ids_.end(), id), id);
+}
+
 void Vocab::collect_end_ids() {
   for (TokenId id : {special().eos, special().eot, special().eom}) {
     if (id != kNoToken) end_ids_.push_back(id);

@@ -85,11 +85,12 @@ class Vocab {
   bool add_space_prefix() const { return source_.add_space_prefix; }
   bool remove_extra_whitespaces() const { return source_.remove_extra_whitespaces; }
 
-  // Ids after which a generation is over, ascending: EOS, EOT and EOM of the file, and control
-  // tokens that are known to close a turn. A chat template may name one more; that is for its
-  // reader to add.
+  // Ids after which a generation is over, ascending: EOS, EOT and EOM of the file, control tokens
+  // that are known to close a turn, and what was added.
   std::span<const TokenId> end_ids() const { return end_ids_; }
   bool is_end(TokenId id) const;
+  // One more, as a chat template shows it. REQUIRES: contains(id); nobody reads at the same time
+  void add_end(TokenId id);
 
  private:
   Vocab() = default;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -240,6 +241,17 @@ size_t Ledger::waiting() const {
 
 size_t Ledger::interrupted() const {
   return state_->interrupted;
+}
+
+Result<std::filesystem::path> default_ledger_path() {
+  const char* own = std::getenv("PAWL_HOME");
+  if (own != nullptr && *own != '\0') return std::filesystem::path(own) / "usage.db";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') {
+    return std::filesystem::path(home) / ".cache" / "pawl" / "usage.db";
+  }
+  return base::Error{base::ErrorCode::kInvalidArgument, "neither $PAWL_HOME nor $HOME is set",
+                     "usage ledger"};
 }
 
 }  // namespace pawl::server

@@ -75,4 +75,8 @@ class Ledger {
   std::unique_ptr<State> state_;
 };
 
+// $PAWL_HOME/usage.db, or ~/.cache/pawl/usage.db. Error kInvalidArgument when there is neither
+// $PAWL_HOME nor $HOME.
+base::Result<std::filesystem::path> default_ledger_path();
+
 }  // namespace pawl::server

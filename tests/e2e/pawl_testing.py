@@ -25,6 +25,23 @@ def needs_default_model(test):
     return unittest.skipUnless(DEFAULT_MODEL.exists(), f"{DEFAULT_MODEL} is not here")(test)
 
 
+# Clients as people install them, put here by scripts/test.
+CLIENTS = pathlib.Path(__file__).resolve().parents[2] / "build" / "clients"
+CLIENT_PYTHON = pathlib.Path(os.environ.get("PAWL_TEST_PYTHON") or CLIENTS / "python" / "bin" / "python3")
+CLIENT_NODE = pathlib.Path(os.environ.get("PAWL_TEST_NODE") or CLIENTS / "node")
+
+
+def needs_python_clients(test):
+    """Run scripts with CLIENT_PYTHON: it has the packages of requirements.txt."""
+    return unittest.skipUnless(CLIENT_PYTHON.exists(), f"{CLIENT_PYTHON} is not here (./scripts/test makes it)")(test)
+
+
+def needs_node_client(test):
+    """Run `node` with CLIENT_NODE as its folder: it has the node_modules of tests/e2e/node."""
+    is_here = shutil.which("node") and (CLIENT_NODE / "node_modules" / "openai").exists()
+    return unittest.skipUnless(is_here, f"{CLIENT_NODE}/node_modules is not here (./scripts/test makes it)")(test)
+
+
 class PawlTest(unittest.TestCase):
     """Each test has a model home of its own, in self.home."""
 

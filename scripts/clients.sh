@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# The clients that the end-to-end tests of the server use: Python packages and a Node package, pinned in tests/e2e,
+# installed under build/clients and nowhere else. Sourced after lib.sh.
+#
+# They are no condition for a test run: what cannot be had is told, and the tests that need it are skipped by name.
+
+clients_dir="$root/build/clients"
+
+# clients_stamp FILE...: changes when one of them does.
+clients_stamp() { cat "$@" | sha256sum | cut -d' ' -f1; }
+
+# install_clients: PAWL_TEST_PYTHON is set to an interpreter that has the packages of tests/e2e/requirements.txt, and
+# PAWL_TEST_NODE to a folder with the node_modules of tests/e2e/node, each only when it is there.
+install_clients() {
+  mkdir -p "$clients_dir" "$log_dir"
+  unset PAWL_TEST_PYTHON PAWL_TEST_NODE
+  if install_python_clients; then
+    export PAWL_TEST_PYTHON="$clients_dir/python/bin/python3"
+  else
+    say "no Python clients, their tests are skipped ($log_dir/clients-python.log)"
+  fi
+  if install_node_clients; then
+    export PAWL_TEST_NODE="$clients_dir/node"
+  else
+    say "no Node client, its tests are skipped ($log_dir/clients-node.log)"
+  fi
+}
+
+# An interrupted installation has no stamp and is made again from nothing.
+install_python_clients() {
+  local folder="$clients_dir/python" wanted="$root/tests/e2e/requirements.txt" stamp
+  stamp="$(clients_stamp "$wanted") $(python3 --version 2>&1)"
+  if [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$folder/bin/python3" ]; then
+    return 0
+  fi
+  [ "$may_install" = yes ] || return 1
+  say 'installing the Python clients of the tests (a minute) ...'
+  rm -rf "$folder"
+  {
+    python3 -m venv "$folder" &&
+      "$folder/bin/python3" -m pip install --disable-pip-version-check --no-input -r "$wanted"
+  } >"$log_dir/clients-python.log" 2>&1 || return 1
+  echo "$stamp" >"$folder/stamp"
+}
+
+install_node_clients() {
+  local folder="$clients_dir/node" wanted="$root/tests/e2e/node" stamp
+  if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
+    echo 'node and npm are not installed' >"$log_dir/clients-node.log"
+    return 1
+  fi
+  stamp="$(clients_stamp "$wanted/package.json" "$wanted/package-lock.json") $(node --version)"
+  if [ "$(cat "$folder/stamp" 2>/dev/null)" = "$stamp" ] && [ -d "$folder/node_modules" ]; then
+    return 0
+  fi
+  [ "$may_install" = yes ] || return 1
+  say 'installing the Node client of the tests ...'
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp "$wanted/package.json" "$wanted/package-lock.json" "$folder/"
+  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >"$log_dir/clients-node.log" 2>&1 || return 1
+  echo "$stamp" >"$folder/stamp"
+}

@@ -58,7 +58,10 @@ class OpenAiClient {
   using Id = HttpLoop::Id;
 
   // clock: outlives it. Errors as HttpLoop::create.
-  static base::Result<OpenAiClient> create(Endpoint endpoint, const base::Clock& clock);
+  static base::Result<std::unique_ptr<OpenAiClient>> create(Endpoint endpoint,
+                                                            const base::Clock& clock);
+  OpenAiClient(const OpenAiClient&) = delete;
+  OpenAiClient& operator=(const OpenAiClient&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
 
@@ -85,13 +88,13 @@ class OpenAiClient {
     std::unique_ptr<AnswerReader> reader;
   };
   OpenAiClient(Endpoint endpoint, const base::Clock& clock, HttpLoop loop);
-  HttpReader reader_for(Id id, Running& running);
   void take_head(Running& running, const AnswerHead& head);
-  void take_end(Id id, Running& running, const ExchangeEnd& end);
+  void take_bytes(Id id, Running& running, std::string_view bytes, ReadStamp stamp);
+  void take_end(Id id, const ExchangeEnd& end);
 
   Endpoint endpoint_;
   const base::Clock& clock_;
-  std::unique_ptr<HttpLoop> loop_;
+  HttpLoop loop_;
   std::map<Id, std::unique_ptr<Running>> running_;
   std::vector<RequestRecord> finished_;
   int64_t asked_ = 0;

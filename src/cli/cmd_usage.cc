@@ -18,6 +18,8 @@ namespace pawl::cli {
 using base::Json;
 using base::Result;
 using server::LedgerRow;
+using server::usage_counts;
+using server::usage_times;
 using server::UsageKey;
 using server::UsageSum;
 
@@ -86,34 +88,30 @@ struct UsageFlags {
   }
 };
 
-// A column of the sums: what it is called, and where it comes from.
-struct CountColumn {
-  const char* name;   // in CSV and JSON
-  const char* title;  // in the table; null: not there
-  int64_t UsageSum::*value;
-};
-constexpr std::array kCounts = {
-    CountColumn{"requests", "requests", &UsageSum::requests},
-    CountColumn{"prompt_tokens", "prompt", &UsageSum::prompt_tokens},
-    CountColumn{"cached_tokens", "cached", &UsageSum::cached_tokens},
-    CountColumn{"computed_tokens", "computed", &UsageSum::computed_tokens},
-    CountColumn{"completion_tokens", "completion", &UsageSum::completion_tokens},
-    CountColumn{"forced_tokens", nullptr, &UsageSum::forced_tokens},
-    CountColumn{"accepted_draft_tokens", nullptr, &UsageSum::accepted_draft_tokens},
-    CountColumn{"delivered_tokens", "delivered", &UsageSum::delivered_tokens},
-    CountColumn{"forward_passes", "passes", &UsageSum::forward_passes},
-    CountColumn{"preemptions", nullptr, &UsageSum::preemptions},
-};
-struct TimeColumn {
-  const char* name;
+// What of a sum stands in the table, under which title; times in seconds there.
+struct Title {
+  std::string_view name;
   const char* title;
-  double UsageSum::*value;
 };
-constexpr std::array kTimes = {
-    TimeColumn{"queue_ms", "queue s", &UsageSum::queue_ms},
-    TimeColumn{"prefill_ms", "prefill s", &UsageSum::prefill_ms},
-    TimeColumn{"decode_ms", "decode s", &UsageSum::decode_ms},
+constexpr std::array kTitles = {
+    Title{"requests", "requests"},
+    Title{"prompt_tokens", "prompt"},
+    Title{"cached_tokens", "cached"},
+    Title{"computed_tokens", "computed"},
+    Title{"completion_tokens", "completion"},
+    Title{"delivered_tokens", "delivered"},
+    Title{"forward_passes", "passes"},
+    Title{"queue_ms", "queue s"},
+    Title{"prefill_ms", "prefill s"},
+    Title{"decode_ms", "decode s"},
 };
+
+const char* title_of(std::string_view name) {
+  for (const Title& row : kTitles) {
+    if (row.name == name) return row.title;
+  }
+  return nullptr;
+}
 
 std::string shown(const std::string& value) {
   return value.empty() ? "-" : value;
@@ -121,36 +119,36 @@ std::string shown(const std::string& value) {
 
 TextTable sums_csv(const std::vector<UsageKey>& keys, const std::vector<UsageSum>& sums) {
   TextTable table;
-  for (const UsageKey key : keys)
-    table.columns.push_back({std::string(usage_key_name(key)), false});
-  for (const CountColumn& column : kCounts) table.columns.push_back({column.name, true});
-  for (const TimeColumn& column : kTimes) table.columns.push_back({column.name, true});
+  for (const UsageKey key : keys) table.columns.push_back({std::string(usage_key_name(key))});
+  for (const auto& count : usage_counts()) table.columns.push_back({std::string(count.name), true});
+  for (const auto& time : usage_times()) table.columns.push_back({std::string(time.name), true});
   for (const UsageSum& sum : sums) {
     std::vector<std::string> row = sum.group;
-    for (const CountColumn& column : kCounts) row.push_back(std::to_string(sum.*column.value));
-    for (const TimeColumn& column : kTimes) row.push_back(fmt::format("{:.3f}", sum.*column.value));
+    for (const auto& count : usage_counts()) row.push_back(std::to_string(sum.*count.value));
+    for (const auto& time : usage_times()) row.push_back(fmt::format("{:.3f}", sum.*time.value));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
 void add_sum(std::vector<std::string>& row, const UsageSum& sum) {
-  for (const CountColumn& column : kCounts) {
-    if (column.title != nullptr) row.push_back(grouped(sum.*column.value));
+  for (const auto& count : usage_counts()) {
+    if (title_of(count.name) != nullptr) row.push_back(grouped(sum.*count.value));
   }
-  for (const TimeColumn& column : kTimes)
-    row.push_back(fmt::format("{:.1f}", sum.*column.value / 1e3));
+  for (const auto& time : usage_times()) {
+    if (title_of(time.name) != nullptr) row.push_back(fmt::format("{:.1f}", sum.*time.value / 1e3));
+  }
 }
 
 TextTable sums_table(const std::vector<UsageKey>& keys, const std::vector<UsageSum>& sums,
                      const UsageSum& total) {
   TextTable table;
-  for (const UsageKey key : keys)
-    table.columns.push_back({std::string(usage_key_name(key)), false});
-  for (const CountColumn& column : kCounts) {
-    if (column.title != nullptr) table.columns.push_back({column.title, true});
-  }
-  for (const TimeColumn& column : kTimes) table.columns.push_back({column.title, true});
+  for (const UsageKey key : keys) table.columns.push_back({std::string(usage_key_name(key))});
+  const auto add_column = [&table](std::string_view name) {
+    if (title_of(name) != nullptr) table.columns.push_back({title_of(name), true});
+  };
+  for (const auto& count : usage_counts()) add_column(count.name);
+  for (const auto& time : usage_times()) add_column(time.name);
   for (const UsageSum& sum : sums) {
     std::vector<std::string> row;
     for (const std::string& value : sum.group) row.push_back(shown(value));
@@ -168,8 +166,8 @@ TextTable sums_table(const std::vector<UsageKey>& keys, const std::vector<UsageS
 Json sum_json(const std::vector<UsageKey>& keys, const UsageSum& sum) {
   Json json = Json::object();
   for (size_t i = 0; i < sum.group.size(); ++i) json[usage_key_name(keys[i])] = sum.group[i];
-  for (const CountColumn& column : kCounts) json[column.name] = sum.*column.value;
-  for (const TimeColumn& column : kTimes) json[column.name] = sum.*column.value;
+  for (const auto& count : usage_counts()) json[count.name] = sum.*count.value;
+  for (const auto& time : usage_times()) json[time.name] = sum.*time.value;
   return json;
 }
 
@@ -242,8 +240,8 @@ void show_sums(const std::vector<UsageSum>& sums, const std::vector<UsageKey>& k
   }
   UsageSum total;
   for (const UsageSum& sum : sums) {
-    for (const CountColumn& column : kCounts) total.*column.value += sum.*column.value;
-    for (const TimeColumn& column : kTimes) total.*column.value += sum.*column.value;
+    for (const auto& count : usage_counts()) total.*count.value += sum.*count.value;
+    for (const auto& time : usage_times()) total.*time.value += sum.*time.value;
   }
   if (flags.is_json) {
     Json document;

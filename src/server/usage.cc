@@ -32,30 +32,22 @@ constexpr std::array kKeys = {
            "state || CASE WHEN cause = '' THEN '' ELSE ':' || cause END"},
 };
 
-// The summed columns of the ledger, with where their sums go.
-struct CountColumn {
-  std::string_view name;
-  int64_t UsageSum::*sum;
-};
 constexpr std::array kCounts = {
-    CountColumn{"prompt_tokens", &UsageSum::prompt_tokens},
-    CountColumn{"cached_tokens", &UsageSum::cached_tokens},
-    CountColumn{"computed_tokens", &UsageSum::computed_tokens},
-    CountColumn{"completion_tokens", &UsageSum::completion_tokens},
-    CountColumn{"forced_tokens", &UsageSum::forced_tokens},
-    CountColumn{"accepted_draft_tokens", &UsageSum::accepted_draft_tokens},
-    CountColumn{"delivered_tokens", &UsageSum::delivered_tokens},
-    CountColumn{"forward_passes", &UsageSum::forward_passes},
-    CountColumn{"preemptions", &UsageSum::preemptions},
-};
-struct TimeColumn {
-  std::string_view name;
-  double UsageSum::*sum;
+    UsageCount{"requests", &UsageSum::requests},
+    UsageCount{"prompt_tokens", &UsageSum::prompt_tokens},
+    UsageCount{"cached_tokens", &UsageSum::cached_tokens},
+    UsageCount{"computed_tokens", &UsageSum::computed_tokens},
+    UsageCount{"completion_tokens", &UsageSum::completion_tokens},
+    UsageCount{"forced_tokens", &UsageSum::forced_tokens},
+    UsageCount{"accepted_draft_tokens", &UsageSum::accepted_draft_tokens},
+    UsageCount{"delivered_tokens", &UsageSum::delivered_tokens},
+    UsageCount{"forward_passes", &UsageSum::forward_passes},
+    UsageCount{"preemptions", &UsageSum::preemptions},
 };
 constexpr std::array kTimes = {
-    TimeColumn{"queue_ms", &UsageSum::queue_ms},
-    TimeColumn{"prefill_ms", &UsageSum::prefill_ms},
-    TimeColumn{"decode_ms", &UsageSum::decode_ms},
+    UsageTime{"queue_ms", &UsageSum::queue_ms},
+    UsageTime{"prefill_ms", &UsageSum::prefill_ms},
+    UsageTime{"decode_ms", &UsageSum::decode_ms},
 };
 
 constexpr std::string_view kInSpan = "received_ms >= ? AND received_ms < ?";
@@ -78,8 +70,10 @@ std::string sums_sql(std::span<const UsageKey> keys) {
     group += fmt::format("{}{}", i == 0 ? "" : ", ", i + 1);
   }
   columns += "count(*)";
-  for (const CountColumn& column : kCounts) columns += fmt::format(", sum({})", column.name);
-  for (const TimeColumn& column : kTimes) columns += fmt::format(", total({})", column.name);
+  for (const UsageCount& count : std::span(kCounts).subspan(1)) {
+    columns += fmt::format(", sum({})", count.name);
+  }
+  for (const UsageTime& time : kTimes) columns += fmt::format(", total({})", time.name);
   std::string sql = fmt::format("SELECT {} FROM requests WHERE {}", columns, kInSpan);
   if (!keys.empty()) sql += fmt::format(" GROUP BY {} ORDER BY {}", group, group);
   return sql;
@@ -156,6 +150,14 @@ std::optional<UsageKey> parse_usage_key(std::string_view name) {
   return std::nullopt;
 }
 
+std::span<const UsageCount> usage_counts() {
+  return kCounts;
+}
+
+std::span<const UsageTime> usage_times() {
+  return kTimes;
+}
+
 Result<UsageReader> UsageReader::open(const std::filesystem::path& path) {
   PAWL_TRY(LedgerFile file, LedgerFile::open(path, base::Database::Mode::kRead));
   return UsageReader(std::move(file));
@@ -188,9 +190,8 @@ Result<std::vector<UsageSum>> UsageReader::sums(std::span<const UsageKey> keys,
     UsageSum sum;
     int column = 0;
     for (size_t i = 0; i < keys.size(); ++i) sum.group.emplace_back(select.text(column++));
-    sum.requests = select.integer(column++);
-    for (const CountColumn& count : kCounts) sum.*count.sum = select.integer(column++);
-    for (const TimeColumn& time : kTimes) sum.*time.sum = select.number(column++);
+    for (const UsageCount& count : kCounts) sum.*count.value = select.integer(column++);
+    for (const UsageTime& time : kTimes) sum.*time.value = select.number(column++);
     sums.push_back(std::move(sum));
   }
 }

@@ -46,6 +46,19 @@ struct UsageSum {
   double decode_ms = 0;
 };
 
+// The numbers of a sum in their order, under the names they have in the ledger, in CSV and in JSON;
+// `requests`, which is no column, comes first.
+struct UsageCount {
+  std::string_view name;
+  int64_t UsageSum::*value;
+};
+struct UsageTime {
+  std::string_view name;
+  double UsageSum::*value;
+};
+std::span<const UsageCount> usage_counts();
+std::span<const UsageTime> usage_times();
+
 class UsageReader {
  public:
   // Errors: kNotFound, and as of LedgerFile.

@@ -7,19 +7,11 @@
 #include <cmath>
 #include <functional>
 
-#include "base/rng.h"
-
 namespace pawl::lab {
 namespace {
 
 constexpr int kRuns = 1000, kDraws = 1000;
 constexpr double kStart = 20, kPerToken = 0.5;
-
-double normal(uint64_t seed, uint64_t position) {
-  const double u = 1 - base::uniform(seed, position, 0);
-  const double v = base::uniform(seed, position, 1);
-  return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
-}
 
 // The relative noise of a request whose true time is `ms`, from a standard normal number.
 using Noise = std::function<double(double ms, double z)>;
@@ -39,9 +31,9 @@ Coverage cover(const Noise& noise, int reps, uint64_t seed) {
     for (int rep = 0; rep < reps; ++rep) {
       for (const double x : kLengths) {
         const double ms = kStart + kPerToken * x;
-        first.push_back({x, ms * (1 + noise(ms, normal(seed * 10000 + run, request++)))});
+        first.push_back({x, ms * (1 + noise(ms, standard_normal(seed * 10000 + run, request++)))});
         const double token = kTokenMs + 0.001 * x;
-        tail.push_back({x, token * (1 + 0.03 * normal(seed * 10000 + run, request++))});
+        tail.push_back({x, token * (1 + 0.03 * standard_normal(seed * 10000 + run, request++))});
       }
     }
     auto fit = fit_curve(first, {0, 1});
@@ -99,7 +91,7 @@ TEST(Bootstrap, IsTheSameForTheSameSeedAndAnotherForAnother) {
   std::vector<Sample> samples;
   for (uint64_t i = 0; i < 20; ++i) {
     const double x = 10.0 * static_cast<double>(i % 5 + 1);
-    samples.push_back({x, (5 + x) * (1 + 0.1 * normal(9, i))});
+    samples.push_back({x, (5 + x) * (1 + 0.1 * standard_normal(9, i))});
   }
   auto fit = fit_curve(samples, {0, 1});
   ASSERT_TRUE(fit.ok());

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/rng.h"
 
 namespace pawl::lab {
 namespace {
@@ -63,6 +64,12 @@ double deviation_of(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += (value - mean) * (value - mean);
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+double standard_normal(uint64_t seed, uint64_t position) {
+  // Box and Muller, "A note on the generation of random normal deviates", 1958.
+  const double u = 1 - base::uniform(seed, position, 1);
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * base::uniform(seed, position, 2));
 }
 
 Percentile percentile_with_interval(std::span<const double> values, double percent,

@@ -11,6 +11,9 @@
 
 namespace pawl::lab {
 
+// Confidence of what voids a result: one false alarm in 500 looks.
+inline constexpr double kSure = 0.998;
+
 struct Interval {
   double low = 0, high = 0;
 };
@@ -26,6 +29,9 @@ double percentile(std::span<const double> ascending, double percent);
 double mean_of(std::span<const double> values);       // REQUIRES: not empty
 double median_of(std::span<const double> values);     // REQUIRES: not empty
 double deviation_of(std::span<const double> values);  // sample standard deviation; 0 for one value
+
+// A standard normal number, a function of its arguments alone. base::uniform's draws 1 and 2.
+double standard_normal(uint64_t seed, uint64_t position);
 
 struct Percentile {
   double percent = 0;

@@ -14,13 +14,6 @@
 namespace pawl::lab {
 namespace {
 
-// A standard normal number by Box and Muller.
-double normal(uint64_t seed, uint64_t position) {
-  const double u = 1 - base::uniform(seed, position, 0);
-  const double v = base::uniform(seed, position, 1);
-  return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
-}
-
 TEST(Stats, S171_PercentilesOfOneToTenAreLinear) {
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   EXPECT_DOUBLE_EQ(percentile(values, 90), 9.1);
@@ -91,7 +84,8 @@ TEST(Stats, S168_TheIntervalOfP90CoversTheTruth) {
     constexpr int kRuns = 1000;
     for (uint64_t run = 0; run < kRuns; ++run) {
       std::vector<double> values(n);
-      for (size_t i = 0; i < n; ++i) values[i] = 300 * std::exp(0.5 * normal(run + 168, i));
+      for (size_t i = 0; i < n; ++i)
+        values[i] = 300 * std::exp(0.5 * standard_normal(run + 168, i));
       const Percentile p90 = percentile_with_interval(values, 90, 0.90);
       if (p90.low && p90.high) covered += *p90.low <= truth && truth <= *p90.high;
     }
@@ -103,7 +97,8 @@ TEST(Stats, S168_TheIntervalOfP90CoversTheTruth) {
 TEST(Stats, S160_TwoPopulationsAreToldApart) {
   std::vector<double> values;
   for (int i = 0; i < 40; ++i) {
-    values.push_back((i % 2 == 0 ? 50 : 500) * (1 + 0.1 * normal(160, static_cast<uint64_t>(i))));
+    values.push_back((i % 2 == 0 ? 50 : 500) *
+                     (1 + 0.1 * standard_normal(160, static_cast<uint64_t>(i))));
   }
   const auto groups = two_groups(values);
   ASSERT_TRUE(groups);
@@ -119,7 +114,7 @@ TEST(Stats, S160_OneWideGroupIsNotTwo) {
     for (uint64_t run = 0; run < 500; ++run, ++runs) {
       std::vector<double> values(n);
       for (size_t i = 0; i < n; ++i) {
-        values[i] = std::max(1.0, 100 * (1 + 0.3 * normal(run * 10 + n, i)));
+        values[i] = std::max(1.0, 100 * (1 + 0.3 * standard_normal(run * 10 + n, i)));
       }
       alarms += two_groups(values).has_value();
     }

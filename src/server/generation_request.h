@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a body asks for, read and checked: the same value for chats and completions. From here on
+// nothing looks at the JSON again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "engine/request.h"
+#include "server/fields.h"
+#include "server/limits.h"
+#include "text/tokenizer.h"
+
+namespace pawl::server {
+
+struct GenerationRequest {
+  Route route = Route::kChat;
+  std::vector<std::vector<base::TokenId>> prompts;
+  int choices = 1;  // of each prompt
+  policy::Policy policy;
+  std::vector<std::string> stops;
+  int64_t max_tokens = 0;
+  int64_t timeout_ms = 0;  // 0: none
+  int priority = 0;
+  std::string cache_salt;
+  std::string user;
+  int64_t truncated_tokens = 0;  // that were dropped because the request asked for it
+
+  bool is_stream = false;
+  bool wants_usage = false;             // in a chunk of its own, at the end of a stream
+  bool wants_continuous_usage = false;  // in every chunk
+  bool wants_progress = false;          // a chunk while the prompt waits
+  bool wants_logprobs = false;
+  bool wants_ids = false;
+  bool wants_echo = false;
+
+  int sequences() const { return choices * static_cast<int>(prompts.size()); }
+};
+
+// The parts that both routes share. `prompts` stays empty. Errors name the field.
+base::Result<GenerationRequest> read_common(const base::Json& body, Route route,
+                                            const Limits& limits, const text::Tokenizer& tokenizer);
+
+// Applies truncate_prompt_tokens, and refuses prompts that leave no room: both numbers are named.
+base::Result<void> fit_prompts(const base::Json& body, int64_t context, GenerationRequest& request);
+
+// POST /v1/completions. REQUIRES: `body` is an object
+base::Result<GenerationRequest> read_completion(const base::Json& body, const Limits& limits,
+                                                int64_t context, const text::Tokenizer& tokenizer);
+
+}  // namespace pawl::server

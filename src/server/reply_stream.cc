@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/reply_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "server/sse_writer.h"
+
+namespace pawl::server {
+namespace {
+
+// Tokens of one choice that wait together for a slow reader; from here on they share a chunk.
+constexpr size_t kMergeFrom = 64;
+
+std::optional<double> ms_between(int64_t from_ns, int64_t to_ns) {
+  if (from_ns == 0 || to_ns == 0) return std::nullopt;
+  return static_cast<double>(to_ns - from_ns) / 1e6;
+}
+
+void keep_earliest(int64_t stamp, int64_t& earliest) {
+  if (stamp != 0 && (earliest == 0 || stamp < earliest)) earliest = stamp;
+}
+
+std::optional<double> percentile_ms(std::vector<int64_t>& sorted, double share) {
+  if (sorted.empty()) return std::nullopt;
+  const auto last = static_cast<double>(sorted.size() - 1);
+  return static_cast<double>(sorted[static_cast<size_t>(last * share + 0.5)]) / 1e6;
+}
+
+}  // namespace
+
+ReplyStream::ReplyStream(std::shared_ptr<LiveRequest> live, GenerationRequest request,
+                         const ReplyHead& head, std::shared_ptr<const void> owner,
+                         const text::Tokenizer& tokenizer, ReplyClock clock)
+    : owner_(std::move(owner)),
+      live_(std::move(live)),
+      request_(std::move(request)),
+      tokenizer_(tokenizer),
+      json_(head, request_.wants_usage || request_.wants_continuous_usage),
+      clock_(std::move(clock)) {
+  const LogprobList list(head.route, tokenizer, request_.policy.top_logprobs > 0);
+  choices_.assign(static_cast<size_t>(request_.sequences()), Choice(list));
+  for (const auto& prompt : request_.prompts) prompt_tokens_ += static_cast<int64_t>(prompt.size());
+}
+
+ReplyStream::~ReplyStream() {
+  if (!is_over_) live_->cancel(CancelCause::kClientClosed);
+  live_->release();
+}
+
+const std::vector<base::TokenId>& ReplyStream::prompt_of(int index) const {
+  return request_.prompts[static_cast<size_t>(index / request_.choices)];
+}
+
+ChoiceParts ReplyStream::parts(int index) {
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  ChoiceParts parts;
+  parts.index = index;
+  if (request_.wants_logprobs) parts.logprobs = &choice.logprobs;
+  if (request_.wants_ids) parts.ids = choice.ids;
+  return parts;
+}
+
+void ReplyStream::collect(bool has_begun, std::string& out) {
+  live_->take(events_);
+  for (PromptTokenEvent& event : events_.prompt) {
+    choices_[static_cast<size_t>(event.sequence)].prompt.push_back(std::move(event));
+  }
+  const bool merges = events_.tokens.size() > kMergeFrom * choices_.size();
+  for (TokenEvent& event : events_.tokens) {
+    const int index = event.sequence;
+    begin(index, out);
+    take_token(std::move(event));
+    if (is_stream() && !merges) flush_text(index, out);
+  }
+  if (is_stream() && merges) {
+    for (int i = 0; i < static_cast<int>(choices_.size()); ++i) flush_text(i, out);
+  }
+  for (EndEvent& event : events_.ends) take_end(std::move(event), out);
+  if (is_stream()) given_ = selected_;
+  if (ended_ < static_cast<int>(choices_.size()) || is_over_) return;
+  is_over_ = true;
+  if (!is_stream()) return;
+  if (!error_) {
+    finish_stream(out);
+  } else if (has_begun || !out.empty()) {
+    append_event(error_json(*error_), out);
+  }
+}
+
+// What comes before the first token of a choice: the role, the echoed prompt.
+void ReplyStream::begin(int index, std::string& out) {
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  if (std::exchange(choice.has_begun, true)) return;
+  if (request_.wants_echo) {
+    const auto& prompt = prompt_of(index);
+    const auto text = tokenizer_.decode(prompt);
+    if (text.ok()) base::append_valid_utf8(*text, choice.text);
+    if (request_.wants_logprobs) {
+      choice.logprobs.add(prompt.front(), nullptr, {});
+      for (const PromptTokenEvent& event : choice.prompt) {
+        choice.logprobs.add(event.id, &event.logprob, event.top);
+      }
+      choice.prompt = {};
+    }
+  }
+  if (!is_stream()) return;
+  if (request_.route == Route::kChat || request_.wants_ids) {
+    ChoiceParts first = parts(index);
+    first.logprobs = nullptr;
+    if (request_.wants_ids) first.prompt_ids = prompt_of(index);
+    out += kEventBegin;
+    json_.role_chunk(first, out);
+    out += kEventEnd;
+  }
+  if (request_.wants_echo) flush_text(index, out);
+}
+
+void ReplyStream::observe(const TokenEvent& event, Choice& choice) {
+  if (choice.last_stamp_ns != 0) {
+    gaps_ns_.push_back(event.stamp_ns - choice.last_stamp_ns);
+    if (clock_.token_gap) clock_.token_gap(gaps_ns_.back());
+  }
+  choice.last_stamp_ns = event.stamp_ns;
+  if (!has_first_ && !event.text.empty()) {
+    has_first_ = true;
+    if (clock_.first_token) clock_.first_token(event.stamp_ns - live_->received_ns());
+  }
+}
+
+void ReplyStream::take_token(TokenEvent event) {
+  Choice& choice = choices_[static_cast<size_t>(event.sequence)];
+  ++selected_;
+  observe(event, choice);
+  if (request_.wants_ids) choice.ids.push_back(event.id);
+  choice.text += event.text;
+  // An end token is no part of the text, so none of its log-probabilities either.
+  if (!request_.wants_logprobs || tokenizer_.vocab().is_end(event.id)) return;
+  const bool has_text = !event.text.empty();
+  choice.held.push_back(std::move(event));
+  if (has_text) release_held(choice);
+}
+
+void ReplyStream::release_held(Choice& choice) {
+  for (const TokenEvent& event : choice.held) {
+    choice.logprobs.add(event.id, &event.logprob, event.top);
+  }
+  choice.held.clear();
+}
+
+// The chunk of what came since the last one, if that is anything.
+void ReplyStream::flush_text(int index, std::string& out) {
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  if (choice.text.empty() && choice.logprobs.is_empty() && choice.ids.empty()) return;
+  const ReplyUsage so_far = usage();
+  out += kEventBegin;
+  json_.text_chunk(parts(index), choice.text, request_.wants_continuous_usage ? &so_far : nullptr,
+                   out);
+  out += kEventEnd;
+  choice.text.clear();
+  choice.ids.clear();
+  choice.logprobs.clear();
+}
+
+void ReplyStream::take_end(EndEvent event, std::string& out) {
+  using engine::FinishReason;
+  ++ended_;
+  Choice& choice = choices_[static_cast<size_t>(event.sequence)];
+  const FinishReason reason = event.finished.reason;
+  const bool is_ordinary = reason == FinishReason::kStop || reason == FinishReason::kLength;
+  if (!is_ordinary) fail(event.finished);
+  choice.finished = std::move(event.finished);
+  if (!is_ordinary && !choice.has_begun) return;
+  begin(event.sequence, out);
+  choice.text += choice.finished->text;
+  // What a stop string swallowed is not told in another form.
+  if (choice.finished->stop_string.empty()) {
+    release_held(choice);
+  } else {
+    choice.held.clear();
+  }
+  if (!is_stream()) return;
+  flush_text(event.sequence, out);
+  if (!is_ordinary || error_) return;
+  const bool is_last = ended_ == static_cast<int>(choices_.size()) && !request_.wants_usage;
+  const ReplyUsage so_far = usage();
+  const ReplyTimings times = is_last ? timings() : ReplyTimings();
+  out += kEventBegin;
+  json_.finish_chunk(parts(event.sequence), *choice.finished,
+                     request_.wants_continuous_usage ? &so_far : nullptr,
+                     is_last ? &times : nullptr, out);
+  out += kEventEnd;
+}
+
+void ReplyStream::finish_stream(std::string& out) {
+  if (request_.wants_usage) {
+    out += kEventBegin;
+    json_.usage_chunk(usage(), timings(), out);
+    out += kEventEnd;
+  }
+  out += kDoneEvent;
+}
+
+// One choice that failed fails the reply; the others are not computed for nobody.
+void ReplyStream::fail(const engine::Finished& finished) {
+  using engine::FinishReason;
+  if (error_) return;
+  switch (finished.reason) {
+    case FinishReason::kDeadline:
+      error_ = ended_early(cancel_cause_name(CancelCause::kDeadline));
+      break;
+    case FinishReason::kShutdown:
+      error_ = ended_early(cancel_cause_name(CancelCause::kShutdown));
+      break;
+    case FinishReason::kCancelled:
+      error_ = ended_early(cancel_cause_name(live_->cause()));
+      break;
+    default:
+      error_ = ApiError{500, finished.error, "server_error", "generation_failed", "", 0};
+      live_->cancel(CancelCause::kNone);
+  }
+}
+
+void ReplyStream::append_ping(int64_t now_ns, std::string& out) const {
+  if (!request_.wants_progress || has_first_) {
+    out += kPing;
+    return;
+  }
+  out += kEventBegin;
+  json_.progress_chunk(static_cast<double>(now_ns - live_->received_ns()) / 1e6, prompt_tokens_,
+                       out);
+  out += kEventEnd;
+}
+
+void ReplyStream::confirm_delivery() {
+  live_->add_delivered(given_ - confirmed_);
+  confirmed_ = given_;
+}
+
+std::string ReplyStream::whole_reply() {
+  std::string body;
+  json_.begin_reply(body);
+  const bool is_chat = request_.route == Route::kChat;
+  for (int i = 0; i < static_cast<int>(choices_.size()); ++i) {
+    const Choice& choice = choices_[static_cast<size_t>(i)];
+    ChoiceParts whole = parts(i);
+    if (request_.wants_ids && !is_chat) whole.prompt_ids = prompt_of(i);
+    json_.whole_choice(whole, choice.text, *choice.finished, body);
+  }
+  const std::span<const base::TokenId> prompt(request_.prompts.front());
+  json_.end_reply(usage(), timings(), request_.wants_ids && is_chat ? &prompt : nullptr, body);
+  given_ = selected_;
+  return body;
+}
+
+ReplyUsage ReplyStream::usage() const {
+  ReplyUsage usage;
+  usage.prompt_tokens = prompt_tokens_;
+  usage.completion_tokens = selected_;
+  usage.truncated_tokens = request_.truncated_tokens;
+  // Of the first choice of each prompt: more than the prompt cannot be cached.
+  for (size_t i = 0; i < choices_.size(); i += static_cast<size_t>(request_.choices)) {
+    if (choices_[i].finished) usage.cached_tokens += choices_[i].finished->usage.cached_tokens;
+  }
+  return usage;
+}
+
+ReplyTimings ReplyStream::timings() {
+  ReplyTimings times;
+  engine::Timeline all;
+  int64_t decoded = 0;
+  for (const Choice& choice : choices_) {
+    if (!choice.finished) continue;
+    const engine::Timeline& line = choice.finished->timeline;
+    const engine::Usage& usage = choice.finished->usage;
+    keep_earliest(line.scheduled_ns, all.scheduled_ns);
+    keep_earliest(line.first_token_ns, all.first_token_ns);
+    all.last_token_ns = std::max(all.last_token_ns, line.last_token_ns);
+    all.finished_ns = std::max(all.finished_ns, line.finished_ns);
+    times.cached_tokens += usage.cached_tokens;
+    times.computed_tokens += usage.computed_tokens;
+    times.forward_passes += usage.forward_passes;
+    decoded += std::max<int64_t>(usage.completion_tokens - 1, 0);
+  }
+  times.queue_ms = ms_between(live_->received_ns(), all.scheduled_ns);
+  times.prefill_ms = ms_between(all.scheduled_ns, all.first_token_ns);
+  times.decode_ms = ms_between(all.first_token_ns, all.last_token_ns);
+  times.total_ms = ms_between(live_->received_ns(), all.finished_ns);
+  if (decoded > 0 && times.decode_ms && *times.decode_ms > 0) {
+    times.tokens_per_second = static_cast<double>(decoded) * 1000 / *times.decode_ms;
+  }
+  std::sort(gaps_ns_.begin(), gaps_ns_.end());
+  times.gap_median_ms = percentile_ms(gaps_ns_, 0.5);
+  times.gap_p99_ms = percentile_ms(gaps_ns_, 0.99);
+  return times;
+}
+
+}  // namespace pawl::server

@@ -30,14 +30,25 @@ void Forward::project_inputs(int layer) {
                             {&w.k, scratch_.k, bias(w.k_bias)},
                             {&w.v, scratch_.v, bias(w.v_bias)}};
   multiply(scratch_.normed, tokens_, inputs);
+  if (model_->config().qkv_clamp > 0) clamp_inputs(layer);
   rotate_and_store(layer);
+}
+
+void Forward::clamp_inputs(int layer) {
+  const ModelConfig& c = model_->config();
+  const int64_t kv_heads = c.layers[static_cast<size_t>(layer)].kv_heads;
+  table_.clamp(scratch_.q, c.qkv_clamp, tokens_ * c.heads * c.head_dim);
+  table_.clamp(scratch_.k, c.qkv_clamp, tokens_ * kv_heads * c.head_dim);
+  table_.clamp(scratch_.v, c.qkv_clamp, tokens_ * kv_heads * c.value_dim);
 }
 
 void Forward::attention_layer(int layer) {
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
   plan_attention(layer);
+  sinks_ = w.sinks.empty() ? nullptr : w.sinks.data();
   attend(layer);
-  const Product output{&w.output, scratch_.added, nullptr};
+  const Product output{&w.output, scratch_.added,
+                       w.output_bias.empty() ? nullptr : w.output_bias.data()};
   multiply(scratch_.attended, tokens_, {&output, 1});
 }
 
@@ -46,17 +57,15 @@ void Forward::rotate_and_store(int layer) {
   const LayerConfig& layer_config = c.layers[static_cast<size_t>(layer)];
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
   const kernels::RopeLayout rope_layout = c.architecture->rope_layout;
-  const int rotary = c.ropes[static_cast<size_t>(layer_config.rope)].rotary;
+  const bool rotates = layer_config.rope >= 0;
+  const int rotary = rotates ? c.ropes[static_cast<size_t>(layer_config.rope)].rotary : 0;
   const kernels::KvType type =
       precision_ == Precision::kFast ? kernels::KvType::kF16 : kernels::KvType::kF32;
 
-  const auto prepare = [&](float* heads, int count, const Vector& norm, const float* cos,
+  const auto prepare = [&](float* heads, int count, const Vector& weight, const float* cos,
                            const float* sin) {
-    for (int h = 0; h < count && !norm.empty(); ++h) {
-      float* head = heads + int64_t{h} * c.head_dim;
-      table_.rms_norm(head, norm.data(), c.norm_epsilon, c.head_dim, head);
-    }
-    table_.rope(heads, count, c.head_dim, rotary, rope_layout, cos, sin);
+    if (!weight.empty()) norm_heads(heads, count, weight);
+    if (rotates) table_.rope(heads, count, c.head_dim, rotary, rope_layout, cos, sin);
   };
   const auto store = [&](const Segment& segment, int64_t position, const float* k, const float* v) {
     const kv::BlockId block =
@@ -72,7 +81,8 @@ void Forward::rotate_and_store(int layer) {
     for (int64_t t = begin; t < end; ++t) {
       const auto after = std::upper_bound(segment_starts_.begin(), segment_starts_.end(), t);
       const size_t s = static_cast<size_t>(after - segment_starts_.begin()) - 1;
-      const int64_t angles = (int64_t{layer_config.rope} * limits_.max_tokens + t) * (rotary / 2);
+      const int64_t angles =
+          rotates ? (int64_t{layer_config.rope} * limits_.max_tokens + t) * (rotary / 2) : 0;
       float* k = scratch_.k + t * layer_config.kv_heads * c.head_dim;
       const float* v = scratch_.v + t * layer_config.kv_heads * c.value_dim;
       prepare(scratch_.q + t * c.heads * c.head_dim, c.heads, w.q_norm, scratch_.cos + angles,
@@ -81,6 +91,18 @@ void Forward::rotate_and_store(int layer) {
       store(segments_[s], scratch_.positions[t], k, v);
     }
   });
+}
+
+void Forward::norm_heads(float* heads, int count, const Vector& weight) const {
+  const ModelConfig& c = model_->config();
+  if (c.architecture->qk_norm == QkNorm::kWhole) {
+    return norm(heads, weight.data(), nullptr, int64_t{count} * c.head_dim, heads);
+  }
+  const int64_t step = c.architecture->qk_norm == QkNorm::kPerHead ? c.head_dim : 0;
+  for (int h = 0; h < count; ++h) {
+    float* head = heads + int64_t{h} * c.head_dim;
+    norm(head, weight.data() + h * step, nullptr, c.head_dim, head);
+  }
 }
 
 void Forward::plan_attention(int layer) {
@@ -193,6 +215,7 @@ void Forward::run_attention_task(int layer, const AttentionTask& task, int worke
   tile.window = layer_config.window;
   tile.scale = c.attention_scale;
   tile.cap = c.attention_cap;
+  tile.slopes = c.alibi_slopes.empty() ? nullptr : c.alibi_slopes.data() + task.first_head;
   float* base = task.partial >= 0 ? scratch_.partials + task.partial * scratch_.partial_floats
                                   : scratch_.states + worker * scratch_.state_floats;
   const kernels::AttentionState state = state_at(base, rows);
@@ -207,7 +230,8 @@ void Forward::finish_rows(const AttentionTask& task, kernels::AttentionState sta
   const int64_t values = int64_t{c.heads} * c.value_dim;
   const int64_t token = segment_starts_[static_cast<size_t>(task.segment)] + task.token_begin;
   float* out = scratch_.attended + token * values + int64_t{task.first_head} * c.value_dim;
-  table_.attention_finish(state, task.tokens, task.heads, c.value_dim, nullptr, out, values);
+  table_.attention_finish(state, task.tokens, task.heads, c.value_dim,
+                          sinks_ == nullptr ? nullptr : sinks_ + task.first_head, out, values);
 }
 
 }  // namespace pawl::model

@@ -18,6 +18,7 @@ using base::Result;
 constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxDimension = 1u << 20;
 constexpr uint32_t kMaxHeadDimension = 1024;
+constexpr uint32_t kMaxExperts = 1024;
 
 Error bad(const std::string& key, const std::string& message) {
   return Error{ErrorCode::kBadFile, "key '" + key + "': " + message, ""};
@@ -43,6 +44,9 @@ class Keys {
     PAWL_TRY(const float value, metadata_.get_f32_or(name(key), fallback));
     if (!std::isfinite(value)) return bad(name(key), "is not a finite number");
     return value;
+  }
+  Result<bool> flag_or(std::string_view key, bool fallback) const {
+    return metadata_.get_bool_or(name(key), fallback);
   }
   Result<int> checked(std::string_view key, uint32_t value, uint32_t limit) const {
     if (value == 0 || value > limit) {
@@ -71,9 +75,14 @@ Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
     return bad(keys.name("rope.freq_base"), std::to_string(base) + " is not above 1");
   rope.base = static_cast<double>(base);
 
+  PAWL_TRY(const float attention, keys.number_or("rope.scaling.attn_factor", 1.0f));
+  rope.attention_factor = static_cast<double>(attention);
+  PAWL_TRY(const int original, keys.size_or("rope.scaling.original_context_length", 0, 1u << 30));
+  rope.original_context = original;
   PAWL_TRY(const std::string_view type,
            keys.metadata().get_string_or(keys.name("rope.scaling.type"), "none"));
-  if (type == "none") return rope;
+  // What longrope does is in its tensors of factors.
+  if (type == "none" || type == "longrope") return rope;
   if (type == "linear") {
     rope.scaling = RopeScaling::kLinear;
   } else if (type == "yarn") {
@@ -81,18 +90,15 @@ Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
   } else {
     return Error{ErrorCode::kUnsupported,
                  "key '" + keys.name("rope.scaling.type") + "': " + base::quoted_text(type) +
-                     " is not supported (none, linear, yarn are)",
+                     " is not supported (none, linear, yarn, longrope are)",
                  ""};
   }
   PAWL_TRY(const float factor, keys.number_or("rope.scaling.factor", 1.0f));
   if (factor <= 0.0f)
     return bad(keys.name("rope.scaling.factor"), std::to_string(factor) + " is not above 0");
   rope.factor = static_cast<double>(factor);
-  if (rope.scaling == RopeScaling::kYarn) {
-    PAWL_TRY(const int original, keys.size("rope.scaling.original_context_length", 1u << 30));
-    rope.original_context = original;
-    PAWL_TRY(const float attention, keys.number_or("rope.scaling.attn_factor", 1.0f));
-    rope.attention_factor = static_cast<double>(attention);
+  if (rope.scaling == RopeScaling::kYarn && original == 0) {
+    return bad(keys.name("rope.scaling.original_context_length"), "is missing, and yarn needs it");
   }
   return rope;
 }
@@ -130,25 +136,135 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
   return {};
 }
 
-Result<void> read_windows(const Keys& keys, ModelConfig& config) {
+Result<void> read_ropes(const Keys& keys, ModelConfig& config) {
   const Architecture& row = *config.architecture;
+  if (!row.rotates) {
+    for (LayerConfig& layer : config.layers) layer.rope = -1;
+    return {};
+  }
   PAWL_TRY(const RopeConfig rope, read_rope(keys, config.head_dim));
   config.ropes.push_back(rope);
+  if (row.unrotated_every == 0) return {};
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (static_cast<int>(i) % row.unrotated_every == row.unrotated_every - 1) {
+      config.layers[i].rope = -1;
+    }
+  }
+  return {};
+}
+
+Result<void> read_windows(const Keys& keys, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
   if (row.global_every == 0) return {};
   PAWL_TRY(const int window, keys.size_or("attention.sliding_window", 0, 1u << 30));
   if (window == 0) return {};
   int local_rope = 0;
   if (row.local_rope_base > 0) {
-    config.ropes.push_back(
-        RopeConfig{.rotary = rope.rotary, .base = static_cast<double>(row.local_rope_base)});
+    config.ropes.push_back(RopeConfig{.rotary = config.ropes[0].rotary,
+                                      .base = static_cast<double>(row.local_rope_base)});
     local_rope = 1;
   }
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const int n = row.global_every;
-    if (static_cast<int>(i) % n == n - 1) continue;
+    if (static_cast<int>(i) % n == n - 1) {
+      if (!row.rotates_global) config.layers[i].rope = -1;
+      continue;
+    }
     config.layers[i].window = window;
     config.layers[i].rope = local_rope;
   }
+  return {};
+}
+
+// Attention with linear biases (arXiv 2108.12409): a slope per head, a geometric sequence; heads
+// beyond the last power of two take every other member of a sequence twice as fine.
+Result<void> read_alibi(const Keys& keys, ModelConfig& config) {
+  PAWL_TRY(const float max_bias,
+           keys.number_or("attention.max_alibi_bias", config.architecture->alibi_max_bias));
+  if (max_bias == 0) return {};
+  if (max_bias < 0 || max_bias > 64) {
+    return bad(keys.name("attention.max_alibi_bias"),
+               std::to_string(max_bias) + " is outside 0 … 64");
+  }
+  int power = 1;
+  while (2 * power <= config.heads) power *= 2;
+  const double bias = static_cast<double>(max_bias);
+  for (int h = 0; h < config.heads; ++h) {
+    const double exponent =
+        h < power ? (h + 1) * bias / power : (2 * (h - power) + 1) * bias / (2 * power);
+    config.alibi_slopes.push_back(static_cast<float>(std::exp2(-exponent)));
+  }
+  return {};
+}
+
+Result<void> read_scales(const Keys& keys, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
+  const bool is_wide =
+      row.wide_layers > 0 && static_cast<int>(config.layers.size()) == row.wide_layers;
+  const float divisor = is_wide
+                            ? static_cast<float>(config.width) / static_cast<float>(config.heads)
+                            : static_cast<float>(config.head_dim);
+  config.attention_scale = 1.0f / std::sqrt(divisor);
+  if (row.has_scaled_embedding)
+    config.embedding_scale = std::sqrt(static_cast<float>(config.width));
+  if (row.scale_defaults != nullptr) row.scale_defaults(config);
+  if (!row.has_scale_keys) return {};
+  PAWL_TRY(config.embedding_scale, keys.number_or("embedding_scale", config.embedding_scale));
+  PAWL_TRY(config.residual_scale, keys.number_or("residual_scale", config.residual_scale));
+  PAWL_TRY(const float attention, keys.number_or("attention.scale", 0.0f));
+  if (attention != 0) config.attention_scale = attention;
+  PAWL_TRY(config.logit_scale, keys.number_or("logit_scale", config.logit_scale));
+  if (config.logit_scale == 0) return bad(keys.name("logit_scale"), "is 0");
+  if (row.logit_scale == LogitScale::kDivides) config.logit_scale = 1.0f / config.logit_scale;
+  return {};
+}
+
+Result<void> read_gating(const Keys& keys, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
+  config.gating = row.gating;
+  PAWL_TRY(const uint32_t gating, keys.metadata().get_u32_or(keys.name("expert_gating_func"), 0));
+  if (gating > 3) {
+    return bad(keys.name("expert_gating_func"), std::to_string(gating) +
+                                                    " is none of 1 (softmax), 2 (sigmoid), 3 "
+                                                    "(softmax of the selected)");
+  }
+  if (gating > 0) config.gating = static_cast<Gating>(gating - 1);
+  PAWL_TRY(config.norms_expert_weights,
+           keys.flag_or("expert_weights_norm", row.norms_expert_weights));
+  PAWL_TRY(config.expert_scale, keys.number_or("expert_weights_scale", 1.0f));
+  if (config.expert_scale == 0) config.expert_scale = 1.0f;
+  PAWL_TRY(const int groups, keys.size_or("expert_group_count", 1, kMaxExperts));
+  if (groups > 1) {
+    return Error{ErrorCode::kUnsupported,
+                 "key '" + keys.name("expert_group_count") + "': " + std::to_string(groups) +
+                     " groups of experts are not supported",
+                 ""};
+  }
+  return {};
+}
+
+Result<void> read_experts(const Keys& keys, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
+  if (row.experts == Presence::kNever) return {};
+  PAWL_TRY(const uint32_t count, keys.metadata().get_u32_or(keys.name("expert_count"), 0));
+  if (count == 0) {
+    if (row.experts == Presence::kOptional) return {};
+    return bad(keys.name("expert_count"), "is missing or 0");
+  }
+  PAWL_TRY(config.experts, keys.size("expert_count", kMaxExperts));
+  PAWL_TRY(config.experts_used, keys.size("expert_used_count", count));
+  PAWL_TRY(config.expert_hidden, keys.size_or("expert_feed_forward_length", config.feed_forward));
+  PAWL_TRY_VOID(read_gating(keys, config));
+  if (row.has_shared_expert) {
+    PAWL_TRY(const uint32_t shared,
+             keys.metadata().get_u32_or(keys.name("expert_shared_count"), 0));
+    if (shared > kMaxExperts) return bad(keys.name("expert_shared_count"), "is out of range");
+    PAWL_TRY(config.shared_hidden, keys.size_or("expert_shared_feed_forward_length",
+                                                config.expert_hidden * static_cast<int>(shared)));
+  }
+  PAWL_TRY(const uint32_t dense,
+           keys.metadata().get_u32_or(keys.name("leading_dense_block_count"), 0));
+  for (size_t i = dense; i < config.layers.size(); ++i) config.layers[i].has_experts = true;
   return {};
 }
 
@@ -179,20 +295,24 @@ Result<ModelConfig> read_config(const gguf::File& file) {
   PAWL_TRY(config.width, keys.size("embedding_length"));
   PAWL_TRY(config.feed_forward, keys.size("feed_forward_length"));
   PAWL_TRY(config.context_length, keys.size("context_length", 1u << 30));
-  PAWL_TRY(config.norm_epsilon, keys.number_or("attention.layer_norm_rms_epsilon", 1e-5f));
+  const Architecture& row = *config.architecture;
+  PAWL_TRY(config.norm_epsilon,
+           keys.number_or(row.norm == Norm::kRms ? "attention.layer_norm_rms_epsilon"
+                                                 : "attention.layer_norm_epsilon",
+                          1e-5f));
   PAWL_TRY_VOID(read_heads(keys, layers, config));
+  PAWL_TRY_VOID(read_ropes(keys, config));
   PAWL_TRY_VOID(read_windows(keys, config));
+  PAWL_TRY_VOID(read_experts(keys, config));
+  PAWL_TRY_VOID(read_alibi(keys, config));
+  PAWL_TRY_VOID(read_scales(keys, config));
   PAWL_TRY(config.attention_cap, keys.number_or("attn_logit_softcapping", 0.0f));
   PAWL_TRY(config.logit_cap, keys.number_or("final_logit_softcapping", 0.0f));
-
-  const Architecture& row = *config.architecture;
-  const bool is_wide = row.wide_layers > 0 && layers == row.wide_layers;
-  const float divisor = is_wide
-                            ? static_cast<float>(config.width) / static_cast<float>(config.heads)
-                            : static_cast<float>(config.head_dim);
-  config.attention_scale = 1.0f / std::sqrt(divisor);
-  if (row.has_scaled_embedding)
-    config.embedding_scale = std::sqrt(static_cast<float>(config.width));
+  PAWL_TRY(config.qkv_clamp, keys.number_or("attention.clamp_kqv", 0.0f));
+  config.is_parallel = row.residual == Residual::kParallel;
+  if (row.residual == Residual::kByKey) {
+    PAWL_TRY(config.is_parallel, keys.flag_or("use_parallel_residual", true));
+  }
   return config;
 }
 

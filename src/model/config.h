@@ -17,27 +17,41 @@ namespace pawl::model {
 struct LayerConfig {
   int kv_heads = 0;
   int64_t window = 0;  // positions a query sees, itself included; 0: all before it
-  int rope = 0;        // index of ModelConfig::ropes
+  bool has_experts = false;
+  int rope = 0;  // index of ModelConfig::ropes; -1: q and k are not rotated
 };
 
 struct ModelConfig {
   const Architecture* architecture = nullptr;
-  int width = 0;         // of the residual stream
-  int heads = 0;         // query heads
-  int head_dim = 0;      // of q and k
-  int value_dim = 0;     // of v
-  int feed_forward = 0;  // hidden size
+  int width = 0;                             // of the residual stream
+  int heads = 0;                             // query heads
+  int head_dim = 0;                          // of q and k
+  int value_dim = 0;                         // of v
+  int feed_forward = 0;                      // hidden size
+  int experts = 0;                           // 0: none
+  int experts_used = 0;                      // by a token
+  int expert_hidden = 0, shared_hidden = 0;  // hidden sizes; 0: no shared expert
+  Gating gating = Gating::kSoftmax;
+  bool norms_expert_weights = false;
+  float expert_scale = 1.0f;  // of the weights, after that
   int vocabulary = 0;
   int64_t context_length = 0;  // positions the model was trained for
   float norm_epsilon = 0;
   float embedding_scale = 1.0f;
+  float residual_scale = 1.0f;  // of what attention and feed-forward add
+  float logit_scale = 1.0f;     // the factor of all logits
   float attention_scale = 0;
-  float attention_cap = 0;  // soft cap of attention scores, 0: none
-  float logit_cap = 0;      // soft cap of logits, 0: none
+  float attention_cap = 0;        // soft cap of attention scores, 0: none
+  float logit_cap = 0;            // soft cap of logits, 0: none
+  float qkv_clamp = 0;            // q, k and v are kept within ±this, 0: as they are
+  bool is_parallel = false;       // attention and feed-forward start from the same residual stream
+  int64_t learned_positions = 0;  // more than these the model cannot be given; 0: no such limit
+  std::vector<float> alibi_slopes;  // [heads] or empty
   std::vector<LayerConfig> layers;
-  std::vector<RopeConfig> ropes;
+  std::vector<RopeConfig> ropes;  // empty: nothing is rotated
 
   int max_kv_heads() const;
+  int64_t rope_pairs() const { return ropes.empty() ? 0 : ropes[0].rotary / 2; }
 };
 
 // Errors name the key that is missing, misshapen or out of range; an architecture without a row is

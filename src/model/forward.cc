@@ -4,6 +4,7 @@
 #include "model/forward.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/check.h"
 #include "kernels/dequantize.h"
@@ -16,6 +17,13 @@ base::Result<Forward> Forward::create(std::shared_ptr<const Model> model,
                                       const kernels::Table& table, base::TaskPool& pool,
                                       kv::BlockPool& blocks, Precision precision,
                                       const Limits& limits) {
+  const int64_t learned = model->config().learned_positions;
+  if (learned > 0 && limits.max_positions > learned) {
+    return base::Error{base::ErrorCode::kInvalidArgument,
+                       "a context of " + std::to_string(limits.max_positions) +
+                           " positions: the model has learned " + std::to_string(learned),
+                       ""};
+  }
   PAWL_TRY(Scratch scratch, Scratch::create(model->config(), limits, pool.threads()));
   return Forward(std::move(model), table, pool, blocks, precision, limits, std::move(scratch));
 }
@@ -34,8 +42,14 @@ Forward::Forward(std::shared_ptr<const Model> model, const kernels::Table& table
   PAWL_CHECK(blocks_.block_bytes() >= layout_.block_bytes());
   for (const RopeConfig& rope : model_->config().ropes)
     ropes_.emplace_back(rope, std::span<const float>());
-  if (!model_->weights().rope_factors.empty()) {
-    ropes_[0] = Rope(model_->config().ropes[0], model_->weights().rope_factors);
+  const Weights& weights = model_->weights();
+  if (!weights.rope_factors.empty()) {
+    ropes_[0] = Rope(model_->config().ropes[0], weights.rope_factors);
+  }
+  if (!weights.rope_factors_long.empty()) {
+    const RopeConfig& rope = model_->config().ropes[0];
+    const bool is_long = static_cast<double>(limits.max_positions) > rope.original_context;
+    ropes_[0] = Rope(rope, is_long ? weights.rope_factors_long : weights.rope_factors_short);
   }
   segments_.reserve(static_cast<size_t>(limits.max_tokens));
   segment_starts_.reserve(static_cast<size_t>(limits.max_tokens));
@@ -45,17 +59,27 @@ Logits Forward::run(const Batch& batch) {
   place_tokens(batch);
   embed();
   const std::vector<LayerWeights>& layers = model_->weights().layers;
+  const bool is_parallel = model_->config().is_parallel;
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerWeights& w = layers[i];
     const int layer = static_cast<int>(i);
-    norm_rows(scratch_.x, w.attention_norm, scratch_.normed, tokens_);
+    read_input(w.attention_norm, w.attention_norm_bias);
     project_inputs(layer);
     if (i + 1 == layers.size()) keep_wanted_rows();
     if (tokens_ == 0) break;
     attention_layer(layer);
-    add_to_residual(w.attention_post_norm);
-    norm_rows(scratch_.x, w.feed_forward_norm, scratch_.normed, tokens_);
-    feed_forward_layer(layer);
+    // What attention adds is not seen by a parallel feed-forward, which reads the same input unless
+    // it has a norm of its own.
+    const bool has_own_input = !is_parallel || !w.feed_forward_norm.empty();
+    if (!is_parallel) add_to_residual(w.attention_post_norm);
+    if (has_own_input) read_input(w.feed_forward_norm, w.feed_forward_norm_bias);
+    if (is_parallel) add_to_residual(w.attention_post_norm);
+    if (model_->config().layers[i].has_experts) {
+      expert_layer(w.experts);
+    } else {
+      feed_forward(w.feed_forward, model_->config().feed_forward, false, scratch_.normed, tokens_,
+                   scratch_.added);
+    }
     add_to_residual(w.feed_forward_post_norm);
   }
   return project();
@@ -76,7 +100,7 @@ void Forward::place_tokens(const Batch& batch) {
     tokens_ += n;
   }
   PAWL_CHECK(rows <= limits_.max_rows);
-  const int64_t pairs = ropes_[0].pairs();
+  const int64_t pairs = model_->config().rope_pairs();
   pool_.run(tokens_, 16, [&](int64_t begin, int64_t end, int) {
     for (size_t r = 0; r < ropes_.size(); ++r) {
       for (int64_t t = begin; t < end; ++t) {
@@ -108,16 +132,42 @@ void Forward::embed() {
       if (config.embedding_scale != 1.0f) table_.scale(x, config.embedding_scale, config.width);
     }
   }
+  for (t = 0; t < tokens_ && !weights.positions.empty(); ++t) {
+    table_.add(scratch_.x + t * config.width,
+               weights.positions.data() + scratch_.positions[t] * config.width, config.width);
+  }
+  if (!weights.embedding_norm.empty()) {
+    norm_rows(scratch_.x, weights.embedding_norm, weights.embedding_norm_bias, scratch_.x, tokens_);
+  }
 }
 
-void Forward::norm_rows(const float* x, const Vector& weight, float* out, int64_t rows) {
+void Forward::norm(const float* x, const float* weight, const float* bias, int64_t n,
+                   float* out) const {
   const ModelConfig& config = model_->config();
+  if (config.architecture->norm == Norm::kRms) {
+    table_.rms_norm(x, weight, config.norm_epsilon, n, out);
+  } else {
+    table_.layer_norm(x, weight, bias, config.norm_epsilon, n, out);
+  }
+}
+
+void Forward::norm_rows(const float* x, const Vector& weight, const Vector& bias, float* out,
+                        int64_t rows) {
+  const int64_t width = model_->config().width;
+  const auto data = [](const Vector& v) { return v.empty() ? nullptr : v.data(); };
   pool_.run(rows, 8, [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      table_.rms_norm(x + t * config.width, weight.data(), config.norm_epsilon, config.width,
-                      out + t * config.width);
-    }
+    for (int64_t t = begin; t < end; ++t)
+      norm(x + t * width, data(weight), data(bias), width, out + t * width);
   });
+}
+
+// What attention or feed-forward reads: the residual stream, normed as the architecture has it.
+void Forward::read_input(const Vector& norm_weight, const Vector& norm_bias) {
+  if (model_->config().architecture->pre_norm == PreNorm::kNone) {
+    std::copy_n(scratch_.x, tokens_ * model_->config().width, scratch_.normed);
+  } else {
+    norm_rows(scratch_.x, norm_weight, norm_bias, scratch_.normed, tokens_);
+  }
 }
 
 void Forward::add_to_residual(const Vector& post_norm) {
@@ -125,9 +175,13 @@ void Forward::add_to_residual(const Vector& post_norm) {
   pool_.run(tokens_, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       float* added = scratch_.added + t * config.width;
-      if (!post_norm.empty())
-        table_.rms_norm(added, post_norm.data(), config.norm_epsilon, config.width, added);
-      table_.add(scratch_.x + t * config.width, added, config.width);
+      if (!post_norm.empty()) norm(added, post_norm.data(), nullptr, config.width, added);
+      float* x = scratch_.x + t * config.width;
+      if (config.residual_scale == 1.0f) {
+        table_.add(x, added, config.width);
+      } else {
+        table_.add_scaled(x, added, config.residual_scale, config.width);
+      }
     }
   });
 }
@@ -150,6 +204,8 @@ void Forward::keep_wanted_rows() {
                   scratch_.x + kept * config.width);
       std::copy_n(scratch_.q + from * queries, segment.wanted * queries,
                   scratch_.q + kept * queries);
+      std::copy_n(scratch_.normed + from * config.width, segment.wanted * config.width,
+                  scratch_.normed + kept * config.width);
     }
     segments_[segments] = {segment.first_position + skipped,
                            segment.ids.subspan(static_cast<size_t>(skipped)), segment.wanted,
@@ -166,9 +222,16 @@ Logits Forward::project() {
   const ModelConfig& config = model_->config();
   const int rows = static_cast<int>(tokens_);
   if (rows == 0) return Logits{nullptr, 0, config.vocabulary};
-  norm_rows(scratch_.x, model_->weights().output_norm, scratch_.rows, rows);
-  const Product product{&model_->weights().output, scratch_.logits, nullptr};
+  const Weights& weights = model_->weights();
+  norm_rows(scratch_.x, weights.output_norm, weights.output_norm_bias, scratch_.rows, rows);
+  const float* bias = weights.output_bias.empty() ? nullptr : weights.output_bias.data();
+  const Product product{&weights.output, scratch_.logits, bias};
   multiply(scratch_.rows, rows, {&product, 1});
+  if (config.logit_scale != 1.0f) {
+    pool_.run(int64_t{rows} * config.vocabulary, 4096, [&](int64_t begin, int64_t end, int) {
+      table_.scale(scratch_.logits + begin, config.logit_scale, end - begin);
+    });
+  }
   if (config.logit_cap > 0) {
     pool_.run(int64_t{rows} * config.vocabulary, 4096, [&](int64_t begin, int64_t end, int) {
       table_.soft_cap(scratch_.logits + begin, config.logit_cap, end - begin);

@@ -54,7 +54,11 @@ class Forward {
   void embed();
   void keep_wanted_rows();
   void add_to_residual(const Vector& post_norm);
-  void norm_rows(const float* x, const Vector& weight, float* out, int64_t rows);
+  // As the architecture has it; weight and bias may be null.
+  void norm(const float* x, const float* weight, const float* bias, int64_t n, float* out) const;
+  void norm_rows(const float* x, const Vector& weight, const Vector& bias, float* out,
+                 int64_t rows);
+  void read_input(const Vector& norm_weight, const Vector& norm_bias);
   Logits project();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
@@ -63,12 +67,20 @@ class Forward {
   void project_inputs(int layer);
   void attention_layer(int layer);
   void rotate_and_store(int layer);
+  void norm_heads(float* heads, int count, const Vector& weight) const;
   void plan_attention(int layer);
   void attend(int layer);
   void run_attention_task(int layer, const AttentionTask& task, int worker);
   void finish_rows(const AttentionTask& task, kernels::AttentionState state);
-  // feed_forward.cc
-  void feed_forward_layer(int layer);
+  // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
+  void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
+                    int64_t tokens, float* out);
+  // experts.cc: the same for a layer with experts, from `normed` to `added`.
+  void expert_layer(const Experts& w);
+  void route(const Experts& w);
+  void sort_by_expert();
+  void add_experts(const Experts& w);
+  void clamp_inputs(int layer);
 
   std::shared_ptr<const Model> model_;
   const kernels::Table& table_;
@@ -83,6 +95,7 @@ class Forward {
   // Of the batch at hand; in the last layer, of what is left of it.
   std::vector<Segment> segments_;
   int64_t tokens_ = 0;
+  const float* sinks_ = nullptr;         // of the layer at hand
   std::vector<int64_t> segment_starts_;  // index of each segment's first token in the batch
 };
 

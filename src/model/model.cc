@@ -30,12 +30,17 @@ kv::Layout Model::kv_layout(bool is_exact) const {
 }
 
 int64_t Model::step_weight_bytes() const {
+  const auto feed_forward = [](const FeedForward& w) {
+    return w.gate.bytes() + w.up.bytes() + w.down.bytes();
+  };
   int64_t bytes = weights_.output.bytes();
   for (const LayerWeights& layer : weights_.layers) {
-    for (const Matrix* m :
-         {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
-      bytes += m->bytes();
-    }
+    for (const Matrix* m : {&layer.q, &layer.k, &layer.v, &layer.output}) bytes += m->bytes();
+    bytes += feed_forward(layer.feed_forward);
+    const Experts& experts = layer.experts;
+    bytes += experts.router.bytes() + feed_forward(experts.shared);
+    // Experts are of one size.
+    if (!experts.all.empty()) bytes += config_.experts_used * feed_forward(experts.all[0]);
   }
   return bytes;
 }

@@ -27,10 +27,11 @@ Rope::Rope(const RopeConfig& config, std::span<const float> factors) {
   const int pairs = config.rotary / 2;
   PAWL_CHECK(factors.empty() || static_cast<int>(factors.size()) == pairs);
   double low = 0, high = 0;
+  magnitude_ = config.attention_factor;
   if (config.scaling == RopeScaling::kYarn) {
     low = std::max(0.0, std::floor(dimension_of_turns(kFastTurns, config)));
     high = std::min(config.rotary - 1.0, std::ceil(dimension_of_turns(kSlowTurns, config)));
-    magnitude_ = config.attention_factor * (1.0 + 0.1 * std::log(config.factor));
+    magnitude_ *= 1.0 + 0.1 * std::log(config.factor);
   }
   for (int i = 0; i < pairs; ++i) {
     double frequency = std::pow(config.base, -2.0 * i / config.rotary);

@@ -16,8 +16,8 @@ struct RopeConfig {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double original_context = 0;    // YaRN
-  double attention_factor = 1.0;  // YaRN: on top of 1 + 0.1 ln(factor)
+  double original_context = 0;    // positions before scaling; 0: not said
+  double attention_factor = 1.0;  // of cos and sin; YaRN: on top of 1 + 0.1 ln(factor)
 
   bool operator==(const RopeConfig&) const = default;
 };

@@ -28,7 +28,11 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   Cutter cutter(base);
   const int64_t tokens = limits.max_tokens;
   const int64_t queries = int64_t{c.heads} * c.head_dim, values = int64_t{c.heads} * c.value_dim;
-  const int64_t widest = std::max({int64_t{c.width}, values, int64_t{c.feed_forward}});
+  const int64_t widest = std::max({int64_t{c.width}, values, int64_t{c.feed_forward},
+                                   int64_t{c.expert_hidden}, int64_t{c.shared_hidden}});
+  // An expert may be given all tokens.
+  const int64_t pairs = tokens * c.experts_used;
+  const int64_t hidden = tokens * std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
   cutter.cut(s.x, tokens * c.width);
   cutter.cut(s.normed, tokens * c.width);
   cutter.cut(s.q, tokens * queries);
@@ -36,16 +40,26 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.v, tokens * c.max_kv_heads() * c.value_dim);
   cutter.cut(s.attended, tokens * values);
   cutter.cut(s.added, tokens * c.width);
-  cutter.cut(s.gate, tokens * c.feed_forward);
-  cutter.cut(s.up, tokens * c.feed_forward);
+  cutter.cut(s.gate, hidden);
+  cutter.cut(s.up, hidden);
   cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
                        kernels::a8_row_bytes((widest + 31) / 32 * 32));
   cutter.cut(s.rows, int64_t{limits.max_rows} * c.width);
   cutter.cut(s.logits, int64_t{limits.max_rows} * c.vocabulary);
-  const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * (c.ropes[0].rotary / 2);
+  const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * c.rope_pairs();
   cutter.cut(s.cos, angles);
   cutter.cut(s.sin, angles);
   cutter.cut(s.positions, tokens);
+
+  cutter.cut(s.router, tokens * c.experts);
+  cutter.cut(s.expert_weights, pairs);
+  cutter.cut(s.selected, pairs);
+  cutter.cut(s.slots, pairs);
+  cutter.cut(s.expert_begin, c.experts + 1);
+  cutter.cut(s.expert_next, c.experts);
+  cutter.cut(s.expert_order, int64_t{threads} * c.experts);
+  cutter.cut(s.expert_in, pairs * c.width);
+  cutter.cut(s.expert_out, pairs * c.width);
 
   s.state_floats = int64_t{kernels::kAttentionRows} * (2 + c.value_dim) + 48;
   cutter.cut(s.states, threads * s.state_floats);

@@ -50,14 +50,25 @@ struct Scratch {
   float* v;         // [T, kv_heads * value_dim]
   float* attended;  // [T, heads * value_dim]
   float* added;     // [T, width]   what attention or feed-forward adds to x
-  float* gate;      // [T, feed_forward]
-  float* up;        // [T, feed_forward]
-  std::byte* x8;    // [T] rows of 8-bit activations, of the widest input
-  float* rows;      // [R, width]   final hidden states
-  float* logits;    // [R, vocabulary]
-  float* cos;       // [ropes][T, pairs]
+  float* gate;  // hidden activations: [T, feed_forward], or of as many rows as experts are given
+  float* up;
+  std::byte* x8;  // [T] rows of 8-bit activations, of the widest input
+  float* rows;    // [R, width]   final hidden states
+  float* logits;  // [R, vocabulary]
+  float* cos;     // [ropes][T, pairs]
   float* sin;
   int64_t* positions;  // [T]
+
+  // Experts, K of them used by a token; nothing where the model has none.
+  float* router;          // [T, experts]
+  float* expert_weights;  // [T, K]
+  int32_t* selected;      // [T, K]
+  int64_t* slots;         // [T, K] the row of expert_in and expert_out
+  int64_t* expert_begin;  // [experts + 1]
+  int64_t* expert_next;   // [experts]
+  int32_t* expert_order;  // [threads][experts]
+  float* expert_in;       // [T * K, width]
+  float* expert_out;      // [T * K, width]
 
   // Attention: one state of kAttentionRows rows per thread, block pointers per thread, and the
   // partial states.

@@ -1,272 +1,334 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/weights.h"
 
-#include <algorithm>
 #include <array>
-#include <set>
-
-#include "kernels/dequantize.h"
 
 namespace pawl::model {
 namespace {
 
-using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-// Rows are packed 16 at a time. What filling up the last ones may cost, whatever the model's size.
-constexpr int64_t kMostPaddingBytes = 16 << 20;
-
 // Sizes that tensors are made of.
-enum class Dim { kWidth, kQueries, kKeys, kValues, kHeads, kHeadDim, kFeedForward };
+enum class Dim { kWidth, kQueries, kKeys, kValues, kHeads };
 
 struct VectorRow {
   const char* name;
   Vector LayerWeights::*member;
   Presence (*presence)(const Architecture&);
-  Dim size;
 };
 
-struct MatrixRow {
-  const char* name;
-  Matrix LayerWeights::*member;
-  Dim rows, cols;
+constexpr auto kPreNorm = [](const Architecture& a) {
+  return a.pre_norm == PreNorm::kWeighted ? Presence::kRequired : Presence::kNever;
 };
+constexpr auto kPreNormBias = [](const Architecture& a) {
+  return a.norm == Norm::kLayer && a.pre_norm == PreNorm::kWeighted ? Presence::kOptional
+                                                                    : Presence::kNever;
+};
+constexpr auto kOutputBias = [](const Architecture& a) { return a.attention_output_bias; };
+constexpr auto kPostNorms = [](const Architecture& a) { return a.post_norms; };
 
-Presence always(const Architecture&) {
-  return Presence::kRequired;
-}
-Presence qkv_bias(const Architecture& a) {
-  return a.qkv_bias;
-}
-Presence qk_norm(const Architecture& a) {
-  return a.qk_norm;
-}
-Presence post_norms(const Architecture& a) {
-  return a.post_norms;
-}
-
+// All of them [width].
 constexpr std::array kVectors = {
-    VectorRow{"attn_norm.weight", &LayerWeights::attention_norm, always, Dim::kWidth},
-    VectorRow{"attn_q.bias", &LayerWeights::q_bias, qkv_bias, Dim::kQueries},
-    VectorRow{"attn_k.bias", &LayerWeights::k_bias, qkv_bias, Dim::kKeys},
-    VectorRow{"attn_v.bias", &LayerWeights::v_bias, qkv_bias, Dim::kValues},
-    VectorRow{"attn_q_norm.weight", &LayerWeights::q_norm, qk_norm, Dim::kHeadDim},
-    VectorRow{"attn_k_norm.weight", &LayerWeights::k_norm, qk_norm, Dim::kHeadDim},
-    VectorRow{"post_attention_norm.weight", &LayerWeights::attention_post_norm, post_norms,
-              Dim::kWidth},
-    VectorRow{"ffn_norm.weight", &LayerWeights::feed_forward_norm, always, Dim::kWidth},
-    VectorRow{"post_ffw_norm.weight", &LayerWeights::feed_forward_post_norm, post_norms,
-              Dim::kWidth},
+    VectorRow{"attn_norm.weight", &LayerWeights::attention_norm, kPreNorm},
+    VectorRow{"attn_norm.bias", &LayerWeights::attention_norm_bias, kPreNormBias},
+    VectorRow{"attn_output.bias", &LayerWeights::output_bias, kOutputBias},
+    VectorRow{"post_attention_norm.weight", &LayerWeights::attention_post_norm, kPostNorms},
+    VectorRow{"post_ffw_norm.weight", &LayerWeights::feed_forward_post_norm, kPostNorms},
 };
 
-constexpr std::array kMatrices = {
-    MatrixRow{"attn_q.weight", &LayerWeights::q, Dim::kQueries, Dim::kWidth},
-    MatrixRow{"attn_k.weight", &LayerWeights::k, Dim::kKeys, Dim::kWidth},
-    MatrixRow{"attn_v.weight", &LayerWeights::v, Dim::kValues, Dim::kWidth},
-    MatrixRow{"attn_output.weight", &LayerWeights::output, Dim::kWidth, Dim::kHeads},
-    MatrixRow{"ffn_gate.weight", &LayerWeights::gate, Dim::kFeedForward, Dim::kWidth},
-    MatrixRow{"ffn_up.weight", &LayerWeights::up, Dim::kFeedForward, Dim::kWidth},
-    MatrixRow{"ffn_down.weight", &LayerWeights::down, Dim::kWidth, Dim::kFeedForward},
+// Queries, keys and values may be one tensor, their rows in this order.
+struct InputRow {
+  const char* name;
+  Matrix LayerWeights::*matrix;
+  Vector LayerWeights::*bias;
+  Dim rows;
 };
 
-int64_t size_of(Dim dim, const ModelConfig& config, const LayerConfig& layer) {
-  switch (dim) {
-    case Dim::kWidth:
-      return config.width;
-    case Dim::kQueries:
-      return int64_t{config.heads} * config.head_dim;
-    case Dim::kKeys:
-      return int64_t{layer.kv_heads} * config.head_dim;
-    case Dim::kValues:
-      return int64_t{layer.kv_heads} * config.value_dim;
-    case Dim::kHeads:
-      return int64_t{config.heads} * config.value_dim;
-    case Dim::kHeadDim:
-      return config.head_dim;
-    case Dim::kFeedForward:
-      return config.feed_forward;
-  }
-  return 0;
-}
-
-std::string shape_text(std::span<const int64_t> dims) {
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
-  return text + "]";
-}
-
-kernels::Format format_of(const gguf::TensorView& tensor) {
-  return static_cast<kernels::Format>(static_cast<uint32_t>(tensor.type));
-}
-
-Error tensor_error(ErrorCode code, std::string_view name, const std::string& message) {
-  return Error{code, "tensor '" + std::string(name) + "': " + message, ""};
-}
+constexpr std::array kInputs = {
+    InputRow{"attn_q", &LayerWeights::q, &LayerWeights::q_bias, Dim::kQueries},
+    InputRow{"attn_k", &LayerWeights::k, &LayerWeights::k_bias, Dim::kKeys},
+    InputRow{"attn_v", &LayerWeights::v, &LayerWeights::v_bias, Dim::kValues},
+};
 
 class Loader {
  public:
-  Loader(const gguf::File& file, ModelConfig& config, base::TaskPool& pool)
-      : file_(file), config_(config), pool_(pool) {}
+  Loader(const gguf::File& file, ModelConfig& config)
+      : row_(*config.architecture), config_(config), tensors_(file) {}
 
-  Result<Weights> load(std::vector<std::string>& unused) {
+  Result<Weights> load(const gguf::File& file, base::TaskPool& pool,
+                       std::vector<std::string>& unused) {
+    weights_.layers.resize(config_.layers.size());
     PAWL_TRY_VOID(find_shared());
-    for (size_t i = 0; i < config_.layers.size(); ++i)
-      PAWL_TRY_VOID(find_layer(static_cast<int>(i)));
-    PAWL_TRY_VOID(pack_all());
-    for (const gguf::TensorView& tensor : file_.tensors()) {
-      if (!used_.contains(tensor.name)) unused.emplace_back(tensor.name);
+    for (size_t i = 0; i < config_.layers.size(); ++i) {
+      layer_ = &config_.layers[i];
+      prefix_ = "blk." + std::to_string(i) + ".";
+      PAWL_TRY_VOID(find_layer(weights_.layers[i]));
     }
+    PAWL_TRY(weights_.arena, pack_matrices(file, pool, pending_));
+    unused = tensors_.unused();
     return std::move(weights_);
   }
 
  private:
-  struct Pending {
-    const gguf::TensorView* tensor;
-    int layer;  // -1: the output matrix
-    Matrix LayerWeights::*member;
-  };
-
-  // The tensor, its shape and format checked; null where it is absent and need not be there.
-  Result<const gguf::TensorView*> find(const std::string& name, std::initializer_list<int64_t> dims,
-                                       bool is_required) {
-    const gguf::TensorView* tensor = file_.find_tensor(name);
-    if (tensor == nullptr) {
-      if (!is_required) return tensor;
-      return tensor_error(ErrorCode::kBadFile, name, "is missing");
+  int64_t size_of(Dim dim) const {
+    switch (dim) {
+      case Dim::kWidth:
+        return config_.width;
+      case Dim::kQueries:
+        return int64_t{config_.heads} * config_.head_dim;
+      case Dim::kKeys:
+        return int64_t{layer_->kv_heads} * config_.head_dim;
+      case Dim::kValues:
+        return int64_t{layer_->kv_heads} * config_.value_dim;
+      case Dim::kHeads:
+        return int64_t{config_.heads} * config_.value_dim;
     }
-    const std::span<const int64_t> found(tensor->dims.data(), static_cast<size_t>(tensor->n_dims));
-    const std::span<const int64_t> expected(dims.begin(), dims.size());
-    if (!std::ranges::equal(found, expected)) {
-      return tensor_error(ErrorCode::kBadFile, name,
-                          "shape " + shape_text(found) + ", expected " + shape_text(expected));
-    }
-    if (kernels::format_info(format_of(*tensor)) == nullptr) {
-      return tensor_error(
-          ErrorCode::kUnsupported, name,
-          "type " + std::string(gguf::tensor_type_info(tensor->type).name) + " has no kernel here");
-    }
-    used_.insert(tensor->name);
-    return tensor;
+    return 0;
   }
 
-  Result<Vector> read_vector(const std::string& name, int64_t size, bool is_required) {
-    PAWL_TRY(const gguf::TensorView* tensor, find(name, {size}, is_required));
-    if (tensor == nullptr) return Vector{};
-    Vector values(static_cast<size_t>(size));
-    kernels::dequantize_row(format_of(*tensor), tensor->data.data(), size, values.data());
-    return values;
+  Result<Vector> vector(const std::string& name, int64_t size, Presence presence) {
+    if (presence == Presence::kNever) return Vector{};
+    return tensors_.vector(name, size, presence == Presence::kRequired);
   }
+
+  Result<void> matrix(const std::string& name, int64_t rows, int64_t cols, Matrix& target) {
+    PAWL_TRY(const gguf::TensorView* tensor, tensors_.find(name, {cols, rows}, true));
+    pending_.push_back({tensor, &target, 0, rows});
+    return {};
+  }
+
+  // ---- what all layers share
 
   Result<void> find_shared() {
-    const gguf::TensorView* embedding = file_.find_tensor("token_embd.weight");
+    const gguf::TensorView* embedding = tensors_.look_up("token_embd.weight");
     if (embedding == nullptr)
       return tensor_error(ErrorCode::kBadFile, "token_embd.weight", "is missing");
     config_.vocabulary = static_cast<int>(std::min<int64_t>(embedding->dims[1], INT32_MAX));
-    PAWL_TRY(embedding, find("token_embd.weight", {config_.width, config_.vocabulary}, true));
+    PAWL_TRY(embedding,
+             tensors_.find("token_embd.weight", {config_.width, config_.vocabulary}, true));
     PAWL_TRY(const gguf::TensorView* output,
-             find("output.weight", {config_.width, config_.vocabulary}, false));
+             tensors_.find("output.weight", {config_.width, config_.vocabulary}, false));
     if (output != nullptr) weights_.embedding = embedding;
-    pending_.push_back({output != nullptr ? output : embedding, -1, nullptr});
-    PAWL_TRY(weights_.output_norm, read_vector("output_norm.weight", config_.width, true));
-    PAWL_TRY(weights_.rope_factors,
-             read_vector("rope_freqs.weight", config_.ropes[0].rotary / 2, false));
+    pending_.push_back(
+        {output != nullptr ? output : embedding, &weights_.output, 0, config_.vocabulary});
+    PAWL_TRY(weights_.output_bias, vector("output.bias", config_.vocabulary, row_.output_bias));
+    PAWL_TRY_VOID(find_shared_norms());
+    if (row_.has_learned_positions) {
+      const gguf::TensorView* table = tensors_.look_up("position_embd.weight");
+      config_.learned_positions = table == nullptr ? 0 : table->dims[1];
+      PAWL_TRY(weights_.positions, tensors_.table("position_embd.weight", config_.width,
+                                                  config_.learned_positions, true));
+    }
+    return find_rope_factors();
+  }
+
+  Result<void> find_shared_norms() {
+    const auto layer_bias = row_.norm == Norm::kLayer ? Presence::kOptional : Presence::kNever;
+    if (row_.has_embedding_norm) {
+      PAWL_TRY(weights_.embedding_norm,
+               vector("token_embd_norm.weight", config_.width, Presence::kRequired));
+      PAWL_TRY(weights_.embedding_norm_bias,
+               vector("token_embd_norm.bias", config_.width, layer_bias));
+    }
+    const bool is_plain = row_.pre_norm == PreNorm::kPlain;
+    PAWL_TRY(weights_.output_norm, vector("output_norm.weight", config_.width,
+                                          is_plain ? Presence::kNever : Presence::kRequired));
+    PAWL_TRY(weights_.output_norm_bias, vector("output_norm.bias", config_.width, layer_bias));
     return {};
   }
 
-  Result<void> find_layer(int index) {
-    const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
-    const std::string prefix = "blk." + std::to_string(index) + ".";
-    LayerWeights& weights = weights_.layers.emplace_back();
+  Result<void> find_rope_factors() {
+    const int64_t pairs = config_.rope_pairs();
+    if (pairs == 0) return {};
+    PAWL_TRY(weights_.rope_factors, vector("rope_freqs.weight", pairs, Presence::kOptional));
+    PAWL_TRY(weights_.rope_factors_long,
+             vector("rope_factors_long.weight", pairs, Presence::kOptional));
+    if (weights_.rope_factors_long.empty()) return {};
+    PAWL_TRY(weights_.rope_factors_short,
+             vector("rope_factors_short.weight", pairs, Presence::kRequired));
+    if (config_.ropes[0].original_context == 0) {
+      return tensor_error(ErrorCode::kBadFile, "rope_factors_long.weight",
+                          "is there, but no key says the original context length");
+    }
+    return {};
+  }
+
+  // ---- one layer
+
+  Result<void> find_layer(LayerWeights& weights) {
     for (const VectorRow& row : kVectors) {
-      const Presence presence = row.presence(*config_.architecture);
-      if (presence == Presence::kNever) continue;
-      PAWL_TRY(weights.*row.member,
-               read_vector(prefix + row.name, size_of(row.size, config_, layer),
-                           presence == Presence::kRequired));
+      PAWL_TRY(weights.*row.member, vector(prefix_ + row.name, config_.width, row.presence(row_)));
     }
-    for (const MatrixRow& row : kMatrices) {
+    PAWL_TRY_VOID(find_inputs(weights));
+    PAWL_TRY_VOID(find_qk_norms(weights));
+    PAWL_TRY(weights.sinks, vector(prefix_ + "attn_sinks.weight", config_.heads,
+                                   row_.has_sinks ? Presence::kRequired : Presence::kNever));
+    PAWL_TRY_VOID(matrix(prefix_ + "attn_output.weight", config_.width, size_of(Dim::kHeads),
+                         weights.output));
+    PAWL_TRY_VOID(find_feed_forward_norm(weights));
+    if (layer_->has_experts) return find_experts(weights.experts);
+    return find_feed_forward(config_.feed_forward, "", row_.feed_forward_bias,
+                             weights.feed_forward);
+  }
+
+  Result<void> find_inputs(LayerWeights& weights) {
+    const int64_t all = size_of(Dim::kQueries) + size_of(Dim::kKeys) + size_of(Dim::kValues);
+    const std::string fused = prefix_ + "attn_qkv";
+    const bool is_fused =
+        tensors_.has(fused + ".weight") && !tensors_.has(prefix_ + "attn_q.weight");
+    int64_t first = 0;
+    for (const InputRow& input : kInputs) {
+      const int64_t rows = size_of(input.rows);
+      const std::string name = prefix_ + input.name;
+      if (!is_fused) {
+        PAWL_TRY_VOID(matrix(name + ".weight", rows, config_.width, weights.*input.matrix));
+        PAWL_TRY(weights.*input.bias, vector(name + ".bias", rows, row_.qkv_bias));
+        continue;
+      }
       PAWL_TRY(const gguf::TensorView* tensor,
-               find(prefix + row.name,
-                    {size_of(row.cols, config_, layer), size_of(row.rows, config_, layer)}, true));
-      pending_.push_back({tensor, index, row.member});
+               tensors_.find(fused + ".weight", {config_.width, all}, true));
+      pending_.push_back({tensor, &(weights.*input.matrix), first, rows});
+      PAWL_TRY(const Vector bias, vector(fused + ".bias", all, row_.qkv_bias));
+      if (!bias.empty()) {
+        (weights.*input.bias).assign(bias.begin() + first, bias.begin() + first + rows);
+      }
+      first += rows;
     }
     return {};
   }
 
-  Result<void> pack_all() {
-    int64_t total = 0, raw = 0;
-    for (const Pending& item : pending_) {
-      total += describe(*item.tensor).bytes();
-      raw += static_cast<int64_t>(item.tensor->data.size());
+  Result<void> find_qk_norms(LayerWeights& weights) {
+    const auto read = [&](const std::string& name, int64_t heads) -> Result<Vector> {
+      switch (row_.qk_norm) {
+        case QkNorm::kNone:
+          return Vector{};
+        case QkNorm::kShared:
+          return tensors_.vector(name, config_.head_dim, true);
+        case QkNorm::kSharedOptional:
+          return tensors_.vector(name, config_.head_dim, false);
+        case QkNorm::kWhole:
+          return tensors_.vector(name, heads * config_.head_dim, true);
+        case QkNorm::kPerHead:
+          return tensors_.table(name, config_.head_dim, heads, false);
+      }
+      return Vector{};
+    };
+    PAWL_TRY(weights.q_norm, read(prefix_ + "attn_q_norm.weight", config_.heads));
+    PAWL_TRY(weights.k_norm, read(prefix_ + "attn_k_norm.weight", layer_->kv_heads));
+    return {};
+  }
+
+  Result<void> find_feed_forward_norm(LayerWeights& weights) {
+    if (row_.pre_norm != PreNorm::kWeighted) return {};
+    if (row_.may_have_attention_norm_2 && tensors_.has(prefix_ + "attn_norm_2.weight")) {
+      weights.feed_forward_norm = std::move(weights.attention_norm);
+      weights.feed_forward_norm_bias = std::move(weights.attention_norm_bias);
+      PAWL_TRY(weights.attention_norm,
+               vector(prefix_ + "attn_norm_2.weight", config_.width, Presence::kRequired));
+      PAWL_TRY(weights.attention_norm_bias,
+               vector(prefix_ + "attn_norm_2.bias", config_.width, Presence::kOptional));
+      return {};
     }
-    if (total > 2 * raw + kMostPaddingBytes) {
-      return Error{ErrorCode::kUnsupported,
-                   "the matrices have so few rows that " + std::to_string(raw) +
-                       " bytes of weights would take " + std::to_string(total) +
-                       " in blocks of 16 rows, more than twice as many",
-                   ""};
+    const bool is_needed = row_.residual == Residual::kSerial || row_.residual == Residual::kByKey;
+    const std::string name = prefix_ + std::string(row_.feed_forward_norm);
+    PAWL_TRY(weights.feed_forward_norm,
+             vector(name + ".weight", config_.width,
+                    is_needed ? Presence::kRequired : Presence::kOptional));
+    const bool has_norm = !weights.feed_forward_norm.empty();
+    if (row_.residual == Residual::kByNorm) config_.is_parallel = !has_norm;
+    PAWL_TRY(
+        weights.feed_forward_norm_bias,
+        vector(name + ".bias", config_.width,
+               row_.norm == Norm::kLayer && has_norm ? Presence::kOptional : Presence::kNever));
+    return {};
+  }
+
+  // Gate and up may be one tensor, which is then called "up", the gate's rows first.
+  Result<void> find_feed_forward(int64_t hidden, const std::string& suffix, Presence bias,
+                                 FeedForward& weights) {
+    const std::string up = prefix_ + "ffn_up" + suffix;
+    const std::string gate = prefix_ + "ffn_gate" + suffix;
+    const gguf::TensorView* tensor = tensors_.look_up(up + ".weight");
+    const bool is_fused = row_.has_gate && !tensors_.has(gate + ".weight") && tensor != nullptr &&
+                          tensor->dims[1] == 2 * hidden;
+    if (is_fused) {
+      PAWL_TRY(tensor, tensors_.find(up + ".weight", {config_.width, 2 * hidden}, true));
+      pending_.push_back({tensor, &weights.gate, 0, hidden});
+      pending_.push_back({tensor, &weights.up, hidden, hidden});
+    } else {
+      if (row_.has_gate) {
+        PAWL_TRY_VOID(matrix(gate + ".weight", hidden, config_.width, weights.gate));
+      }
+      PAWL_TRY_VOID(matrix(up + ".weight", hidden, config_.width, weights.up));
     }
-    PAWL_TRY(weights_.arena, base::Arena::create(total));
-    std::byte* out = weights_.arena.data();
-    for (const Pending& item : pending_) {
-      Matrix matrix = describe(*item.tensor);
-      matrix.packed = out;
-      pack(*item.tensor, matrix, out);
-      out += matrix.bytes();
-      (item.layer < 0 ? weights_.output
-                      : weights_.layers[static_cast<size_t>(item.layer)].*item.member) = matrix;
+    const std::string down = prefix_ + "ffn_down" + suffix;
+    PAWL_TRY_VOID(matrix(down + ".weight", config_.width, hidden, weights.down));
+    PAWL_TRY(weights.up_bias, vector(up + ".bias", hidden, bias));
+    PAWL_TRY(weights.down_bias, vector(down + ".bias", config_.width, bias));
+    return {};
+  }
+
+  // ---- experts
+
+  Result<void> find_experts(Experts& experts) {
+    const int64_t count = config_.experts;
+    const std::string router = prefix_ + "ffn_gate_inp";
+    PAWL_TRY_VOID(matrix(router + ".weight", count, config_.width, experts.router));
+    PAWL_TRY(experts.router_bias, vector(router + ".bias", count, row_.expert_bias));
+    PAWL_TRY(experts.selection_bias,
+             vector(prefix_ + "exp_probs_b.bias", count, Presence::kOptional));
+    experts.all.resize(static_cast<size_t>(count));
+    const int64_t hidden = config_.expert_hidden, width = config_.width;
+    PAWL_TRY_VOID(find_expert_matrices("ffn_gate_exps", hidden, width, &FeedForward::gate,
+                                       &FeedForward::gate_bias, experts));
+    PAWL_TRY_VOID(find_expert_matrices("ffn_up_exps", hidden, width, &FeedForward::up,
+                                       &FeedForward::up_bias, experts));
+    PAWL_TRY_VOID(find_expert_matrices("ffn_down_exps", width, hidden, &FeedForward::down,
+                                       &FeedForward::down_bias, experts));
+    if (config_.shared_hidden == 0) return {};
+    PAWL_TRY_VOID(
+        find_feed_forward(config_.shared_hidden, "_shexp", Presence::kNever, experts.shared));
+    PAWL_TRY(experts.shared_gate,
+             vector(prefix_ + "ffn_gate_inp_shexp.weight", width,
+                    row_.has_gated_shared_expert ? Presence::kRequired : Presence::kNever));
+    return {};
+  }
+
+  Result<void> find_expert_matrices(const std::string& name, int64_t rows, int64_t cols,
+                                    Matrix FeedForward::*target, Vector FeedForward::*bias,
+                                    Experts& experts) {
+    const int64_t count = config_.experts;
+    PAWL_TRY(const gguf::TensorView* tensor,
+             tensors_.find(prefix_ + name + ".weight", {cols, rows, count}, true));
+    Vector biases;
+    if (row_.expert_bias != Presence::kNever) {
+      PAWL_TRY(biases, tensors_.table(prefix_ + name + ".bias", rows, count,
+                                      row_.expert_bias == Presence::kRequired));
+    }
+    for (int64_t e = 0; e < count; ++e) {
+      FeedForward& expert = experts.all[static_cast<size_t>(e)];
+      pending_.push_back({tensor, &(expert.*target), e * rows, rows});
+      if (biases.empty()) continue;
+      (expert.*bias).assign(biases.begin() + e * rows, biases.begin() + (e + 1) * rows);
     }
     return {};
   }
 
-  static Matrix describe(const gguf::TensorView& tensor) {
-    Matrix matrix{.format = format_of(tensor), .rows = tensor.dims[1], .cols = tensor.dims[0]};
-    matrix.block_bytes = kernels::packed_block_bytes(matrix.format, matrix.cols);
-    return matrix;
-  }
-
-  // In slabs, each of which is given back to the file once it is packed: never two resident copies.
-  void pack(const gguf::TensorView& tensor, const Matrix& matrix, std::byte* out) {
-    constexpr int64_t kSlabBytes = 8 << 20;
-    const int64_t file_bytes =
-        kernels::kRowsPerBlock * kernels::raw_row_bytes(matrix.format, matrix.cols);
-    const int64_t slab = std::max<int64_t>(1, kSlabBytes / file_bytes);
-    for (int64_t first = 0; first < matrix.row_blocks(); first += slab) {
-      const int64_t count = std::min(slab, matrix.row_blocks() - first);
-      pool_.run(count, 8, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) pack_row_block(tensor, matrix, first + i, out);
-      });
-      const auto done = static_cast<size_t>(std::min<int64_t>(
-          (first + count) * file_bytes, static_cast<int64_t>(tensor.data.size())));
-      file_.release(tensor.data.first(done).subspan(static_cast<size_t>(first * file_bytes)));
-    }
-  }
-
-  static void pack_row_block(const gguf::TensorView& tensor, const Matrix& matrix, int64_t block,
-                             std::byte* out) {
-    const int64_t row_bytes = kernels::raw_row_bytes(matrix.format, matrix.cols);
-    const std::byte* rows[kernels::kRowsPerBlock] = {};
-    for (int i = 0; i < kernels::kRowsPerBlock; ++i) {
-      const int64_t row = block * kernels::kRowsPerBlock + i;
-      if (row < matrix.rows) rows[i] = tensor.data.data() + row * row_bytes;
-    }
-    kernels::pack_block(matrix.format, rows, matrix.cols, out + block * matrix.block_bytes);
-  }
-
-  const gguf::File& file_;
+  const Architecture& row_;
   ModelConfig& config_;
-  base::TaskPool& pool_;
+  Tensors tensors_;
   Weights weights_;
-  std::vector<Pending> pending_;
-  std::set<std::string_view> used_;
+  std::vector<PendingMatrix> pending_;
+  const LayerConfig* layer_ = nullptr;  // the one at hand
+  std::string prefix_;
 };
 
 }  // namespace
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, base::TaskPool& pool,
                              std::vector<std::string>& unused) {
-  return Loader(file, config, pool).load(unused);
+  return Loader(file, config).load(file, pool, unused);
 }
 
 }  // namespace pawl::model

@@ -3,8 +3,6 @@
 // resident copy: what was packed is released from the file's mapping.
 #pragma once
 
-#include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,53 +10,62 @@
 #include "base/result.h"
 #include "base/task_pool.h"
 #include "gguf/reader.h"
-#include "kernels/packed.h"
 #include "model/config.h"
+#include "model/packing.h"
+#include "model/tensors.h"
 
 namespace pawl::model {
 
-// [rows, cols], packed in row-blocks of 16 (kernels/packed.h). Absent: packed is null.
-struct Matrix {
-  kernels::Format format = kernels::Format::kF32;
-  int64_t rows = 0, cols = 0;
-  int64_t block_bytes = 0;
-  const std::byte* packed = nullptr;
-
-  int64_t row_blocks() const {
-    return (rows + kernels::kRowsPerBlock - 1) / kernels::kRowsPerBlock;
-  }
-  // Bytes a product has to read.
-  int64_t bytes() const { return row_blocks() * block_bytes; }
+// down · (activation(gate · x) * (up · x)); without a gate down · activation(up · x).
+struct FeedForward {
+  Matrix gate, up;  // [hidden, width]
+  Matrix down;      // [width, hidden]
+  Vector gate_bias, up_bias, down_bias;
 };
 
-using Vector = std::vector<float>;  // empty: absent
+// The feed-forward of a layer with experts.
+struct Experts {
+  Matrix router;          // [experts, width]
+  Vector router_bias;     // [experts]
+  Vector selection_bias;  // [experts], added only where the experts are selected
+  std::vector<FeedForward> all;
+  FeedForward shared;  // runs for every token; absent: its matrices are
+  Vector shared_gate;  // [width]: its part is times sigmoid(shared_gate · x)
+};
 
 struct LayerWeights {
-  Vector attention_norm;  // [width]
-  Matrix q, k,
-      v;  // [heads * head_dim, width], [kv_heads * head_dim, width], [kv_heads * value_dim, width]
+  Vector attention_norm, attention_norm_bias;  // [width]
+  Matrix q, k, v;  // [heads * head_dim, width], [kv_heads * head_dim, width], [kv_heads *
+                   // value_dim, width]
   Vector q_bias, k_bias, v_bias;
-  Vector q_norm, k_norm;          // [head_dim]
-  Matrix output;                  // [width, heads * value_dim]
-  Vector attention_post_norm;     // [width]
-  Vector feed_forward_norm;       // [width]
-  Matrix gate, up;                // [feed_forward, width]
-  Matrix down;                    // [width, feed_forward]
+  Vector q_norm, k_norm;  // as QkNorm says: [head_dim], [heads, head_dim] or [heads * head_dim]
+  Vector sinks;           // [heads]: a score that takes part in the softmax and has no value
+  Matrix output;          // [width, heads * value_dim]
+  Vector output_bias;     // [width]
+  Vector attention_post_norm;                        // [width]
+  Vector feed_forward_norm, feed_forward_norm_bias;  // [width]
+  FeedForward feed_forward;                          // where the layer has no experts
+  Experts experts;
   Vector feed_forward_post_norm;  // [width]
 };
 
 struct Weights {
   Matrix output;  // [vocabulary, width]; also the embedding where `embedding` is null
-  const gguf::TensorView* embedding = nullptr;  // read from the file row by row
-  Vector output_norm;                           // [width]
-  Vector rope_factors;                          // [rotary / 2] or empty
+  const gguf::TensorView* embedding = nullptr;   // read from the file row by row
+  Vector embedding_norm, embedding_norm_bias;    // [width]
+  Vector positions;                              // [learned positions, width]
+  Vector output_norm, output_norm_bias;          // [width]
+  Vector output_bias;                            // [vocabulary]
+  Vector rope_factors;                           // [rotary / 2] or empty
+  Vector rope_factors_long, rope_factors_short;  // for contexts beyond the original one, and up to
+                                                 // it
   std::vector<LayerWeights> layers;
   base::Arena arena;
 };
 
-// Finds, checks and packs every tensor. Sets config.vocabulary. Errors name the tensor that is
-// missing, misshapen or of a format without kernels. `unused` receives the names of tensors that
-// nothing here reads.
+// Finds, checks and packs every tensor. Sets config.vocabulary and what else only tensors tell.
+// Errors name the tensor that is missing, misshapen or of a format without kernels. `unused`
+// receives the names of tensors that nothing here reads.
 base::Result<Weights> load_weights(const gguf::File& file, ModelConfig& config,
                                    base::TaskPool& pool, std::vector<std::string>& unused);
 

@@ -18,8 +18,13 @@ int64_t input_terms(const model::ModelConfig& c, const model::LayerConfig& layer
   const int64_t values = int64_t{layer.kv_heads} * c.value_dim;
   return c.width * (int64_t{c.heads} * c.head_dim + keys + values);
 }
-int64_t output_terms(const model::ModelConfig& c) {
-  return c.width * (int64_t{c.heads} * c.value_dim + 3 * int64_t{c.feed_forward});
+int64_t output_terms(const model::ModelConfig& c, const model::LayerConfig& layer) {
+  const int64_t matrices = c.architecture != nullptr && !c.architecture->has_gate ? 2 : 3;
+  const int64_t hidden = layer.has_experts
+                             ? int64_t{c.experts_used} * c.expert_hidden + c.shared_hidden
+                             : int64_t{c.feed_forward};
+  return c.width *
+         (int64_t{c.heads} * c.value_dim + matrices * hidden + (layer.has_experts ? c.experts : 0));
 }
 
 }  // namespace
@@ -46,7 +51,7 @@ Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int
     int64_t pairs = 0;
     for (int64_t t = 0; t < whole; ++t) pairs += attended(layer, first + t);
     terms += pass.sequences * pass.tokens * input_terms(config, layer);
-    terms += pass.sequences * whole * output_terms(config);
+    terms += pass.sequences * whole * output_terms(config, layer);
     terms += pass.sequences * pairs * config.heads * head_sizes;
   }
   return {bytes, 2 * terms};

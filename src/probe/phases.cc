@@ -155,7 +155,7 @@ Result<PhasesSamples> measure_phases(engine::Runtime& runtime, const PhasesOptio
   Meter meter(runtime, options, runner, clock, stop);
   PhasesSamples samples;
   samples.step_tokens = kStepTokens;
-  samples.has_float_weights = is_float(runtime.model()->weights().layers.front().gate.format);
+  samples.has_float_weights = is_float(runtime.model()->weights().layers.front().q.format);
   PhasesProgress now;
   now.total = 2 * (longest + options.steps);  // the warm-up: both sequences once
   for (const int64_t prompt : options.prompts) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices of a file → the layout the kernels read, all in one arena.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/arena.h"
+#include "base/result.h"
+#include "base/task_pool.h"
+#include "gguf/reader.h"
+#include "kernels/packed.h"
+
+namespace pawl::model {
+
+// [rows, cols], packed in row-blocks of 16 (kernels/packed.h). Absent: packed is null.
+struct Matrix {
+  kernels::Format format = kernels::Format::kF32;
+  int64_t rows = 0, cols = 0;
+  int64_t block_bytes = 0;
+  const std::byte* packed = nullptr;
+
+  int64_t row_blocks() const {
+    return (rows + kernels::kRowsPerBlock - 1) / kernels::kRowsPerBlock;
+  }
+  // Bytes a product has to read.
+  int64_t bytes() const { return row_blocks() * block_bytes; }
+};
+
+// Rows of a tensor that become a matrix.
+struct PendingMatrix {
+  const gguf::TensorView* tensor;
+  Matrix* target;
+  int64_t first_row = 0, rows = 0;  // dims of the tensor beyond the second count on as rows
+};
+
+// Packs all of them on the pool and sets the targets; the arena owns what they point to. What was
+// packed is given back by the file: never two resident copies. Errors: out of memory, and matrices
+// of so few rows that filling them up would cost more than they hold.
+base::Result<base::Arena> pack_matrices(const gguf::File& file, base::TaskPool& pool,
+                                        std::span<const PendingMatrix> matrices);
+
+}  // namespace pawl::model

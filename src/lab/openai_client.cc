@@ -104,7 +104,8 @@ Result<std::unique_ptr<OpenAiClient>> OpenAiClient::create(Endpoint endpoint,
 OpenAiClient::Id OpenAiClient::ask(Question question) {
   auto running = std::make_unique<Running>();
   RequestRecord& record = running->record;
-  record.index = asked_++;
+  const Id id = asked_++;
+  record.index = id;
   record.asked = std::move(question.asked);
   const std::span<const char> prompt(question.prompt);
   record.asked.prompt_digest = base::xxh3_128(std::as_bytes(prompt));
@@ -118,17 +119,14 @@ OpenAiClient::Id OpenAiClient::ask(Question question) {
   request.headers = endpoint_.all_headers();
   request.limits = endpoint_.limits;
   record.started_ns = clock_.now_ns();
-  // Readers are called by run() only, when the entry is there.
-  const auto id_there = std::make_shared<Id>(0);
   Running& placed = *running;
   HttpReader reader;
   reader.head = [this, &placed](const AnswerHead& head) { take_head(placed, head); };
-  reader.bytes = [this, &placed, id_there](std::string_view bytes, ReadStamp stamp) {
-    take_bytes(*id_there, placed, bytes, stamp);
+  reader.bytes = [this, &placed](std::string_view bytes, ReadStamp stamp) {
+    take_bytes(placed, bytes, stamp);
   };
-  reader.end = [this, id_there](const ExchangeEnd& end) { take_end(*id_there, end); };
-  const Id id = loop_.start(std::move(request), std::move(reader));
-  *id_there = id;
+  reader.end = [this, id](const ExchangeEnd& end) { take_end(id, end); };
+  placed.transfer = loop_.start(std::move(request), std::move(reader));
   running_.emplace(id, std::move(running));
   return id;
 }
@@ -148,10 +146,12 @@ void OpenAiClient::take_head(Running& running, const AnswerHead& head) {
   }
 }
 
-void OpenAiClient::take_bytes(Id id, Running& running, std::string_view bytes, ReadStamp stamp) {
+void OpenAiClient::take_bytes(Running& running, std::string_view bytes, ReadStamp stamp) {
   running.reader->feed(bytes, stamp);
   const auto& leave_after = running.record.asked.cancel_after;
-  if (leave_after && running.reader->landed_tokens() >= *leave_after) loop_.cancel(id);
+  if (leave_after && running.reader->landed_tokens() >= *leave_after) {
+    loop_.cancel(running.transfer);
+  }
 }
 
 void OpenAiClient::take_end(Id id, const ExchangeEnd& end) {
@@ -190,7 +190,6 @@ std::vector<RequestRecord> OpenAiClient::take_finished() {
 
 RequestRecord OpenAiClient::ask_alone(Question question, const std::function<bool()>& stop) {
   constexpr int64_t kPatienceNs = 50'000'000;  // so that a stop is noticed
-  const int64_t index = asked_;
   const Id id = ask(std::move(question));
   bool has_left = false;
   while (running_.contains(id)) {
@@ -201,7 +200,7 @@ RequestRecord OpenAiClient::ask_alone(Question question, const std::function<boo
     run(clock_.now_ns() + kPatienceNs);
   }
   const auto found = std::find_if(finished_.begin(), finished_.end(),
-                                  [&](const auto& record) { return record.index == index; });
+                                  [&](const auto& record) { return record.index == id; });
   RequestRecord record = std::move(*found);
   finished_.erase(found);
   return record;

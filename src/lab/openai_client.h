@@ -55,7 +55,7 @@ base::Json question_body(const Endpoint& endpoint, const Question& question);
 // Threads: none of its own; one at a time.
 class OpenAiClient {
  public:
-  using Id = HttpLoop::Id;
+  using Id = int64_t;  // of a question: the index of its record
 
   // clock: outlives it. Errors as HttpLoop::create.
   static base::Result<std::unique_ptr<OpenAiClient>> create(Endpoint endpoint,
@@ -72,6 +72,7 @@ class OpenAiClient {
   // As HttpLoop::run.
   void run(int64_t until_ns);
   int64_t in_flight() const { return static_cast<int64_t>(running_.size()); }
+  bool is_running(Id id) const { return running_.contains(id); }
   // What the record of a running request holds so far: tokens seen, and its id at the server.
   int64_t landed_tokens(Id id) const;
   std::string request_id(Id id) const;
@@ -86,10 +87,11 @@ class OpenAiClient {
   struct Running {
     RequestRecord record;
     std::unique_ptr<AnswerReader> reader;
+    HttpLoop::Id transfer = 0;
   };
   OpenAiClient(Endpoint endpoint, const base::Clock& clock, HttpLoop loop);
   void take_head(Running& running, const AnswerHead& head);
-  void take_bytes(Id id, Running& running, std::string_view bytes, ReadStamp stamp);
+  void take_bytes(Running& running, std::string_view bytes, ReadStamp stamp);
   void take_end(Id id, const ExchangeEnd& end);
 
   Endpoint endpoint_;
@@ -97,7 +99,7 @@ class OpenAiClient {
   HttpLoop loop_;
   std::map<Id, std::unique_ptr<Running>> running_;
   std::vector<RequestRecord> finished_;
-  int64_t asked_ = 0;
+  Id asked_ = 0;
 };
 
 }  // namespace pawl::lab

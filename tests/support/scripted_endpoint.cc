@@ -92,6 +92,11 @@ void ScriptedEndpoint::serve() {
     do_due();
     std::array<epoll_event, 256> events;
     const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+    // Who has left is seen before who comes, as it happened.
+    std::stable_partition(events.begin(), events.begin() + std::max(count, 0),
+                          [](const epoll_event& event) {
+                            return (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+                          });
     for (int i = 0; i < count; ++i) {
       const auto id = static_cast<int64_t>(events[static_cast<size_t>(i)].data.u64);
       if (id == -2) return;

@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"Look inside", &kBenchHelp, bench_command},
     {"Look inside", &kTokenizeHelp, tokenize_command},
     {"Look inside", &kDetokenizeHelp, detokenize_command},
+    {"Measure a server", &kCancelHelp, cancel_command},
     {"Models", &kModelListHelp, model_list_command},
     {"Models", &kModelGetHelp, model_get_command},
     {"Models", &kModelShowHelp, model_show_command},

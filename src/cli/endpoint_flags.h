@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of every command that measures a server from outside: where it is, what it is called,
+// and what each request carries.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "lab/openai_client.h"
+
+namespace pawl::cli {
+
+struct EndpointFlags {
+  std::optional<std::string> url;
+  std::string model;  // empty: the first that the server names
+  std::string api = "chat";
+  std::string key_variable = "OPENAI_API_KEY";
+  std::vector<std::string> headers;
+  std::optional<std::string> fields;  // JSON object
+  bool keeps_natural_length = false;
+  double connect_s = 10, first_byte_s = 600, idle_s = 120, total_s = 0;
+
+  void declare(CommandLine& line);
+
+  // Error kInvalidArgument, naming the flag.
+  base::Result<lab::Endpoint> endpoint() const;
+};
+
+}  // namespace pawl::cli

@@ -26,6 +26,7 @@ RULES = [
     ("pcre2.h", ["src/text/pretokenizer.cc"]),
     ("utf8proc.h", ["src/text/normalizer.cc"]),
     ("curl/*", ["src/lab/curl_library.h"]),
+    ("pawl/pawl.h", ["src/api/*"]),
     ("CLI/*", ["src/cli/*"]),
     ("sqlite3.h", ["src/base/sqlite.cc"]),
     ("boost/*", ["src/server/*"]),

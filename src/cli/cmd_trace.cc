@@ -13,6 +13,7 @@
 #include "cli/model_session.h"
 #include "cli/policy_flags.h"
 #include "cli/terminal.h"
+#include "cli/trace_report.h"
 #include "cli/version.h"
 #include "engine/engine.h"
 #include "model/model.h"
@@ -37,7 +38,7 @@ struct TraceFlags {
   PolicyFlags policy;
   int64_t max_tokens = 32;
   std::vector<std::string> stops;
-  std::optional<std::string> out;
+  std::optional<std::string> out, report;
   int64_t top = 5;
   bool is_reference = false;
   CommonOptions common;
@@ -51,17 +52,23 @@ struct TraceFlags {
               is_reference);
     line.group("What is written");
     line.text({"--out", "F.jsonl", "the trace's file, in place of standard output"}, out);
+    line.text(
+        {"--report", "F.html", "also a page for a browser; without --out instead of the lines"},
+        report);
     line.integer({"--top", "N", "entries of each row"}, top, 1, 1000);
     policy.declare(line);
     add_common_options(line, common, "drawn, and written in the trace");
   }
 };
 
-// Where lines go: a file that is there when the trace is whole, or standard output.
+// Where lines go: a file that is there when the trace is whole, or standard output; and what a page
+// is made of.
 class LineOutput {
  public:
-  static Result<LineOutput> create(const std::optional<std::string>& path) {
+  static Result<LineOutput> create(const TraceFlags& flags) {
     LineOutput output;
+    output.has_report_ = flags.report.has_value();
+    const std::optional<std::string>& path = flags.out;
     if (!path) return output;
     PAWL_TRY(base::PendingFile file,
              base::PendingFile::create(*path + ".tmp", base::PendingFile::Unfinished::kRemove));
@@ -72,7 +79,9 @@ class LineOutput {
 
   Result<void> write(std::string_view line) {
     const std::string text = std::string(line) + '\n';
+    if (has_report_) kept_ += text;
     if (file_) return file_->write(std::as_bytes(std::span(text)));
+    if (has_report_) return {};
     const bool is_written =
         std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     if (is_written) return {};
@@ -80,12 +89,16 @@ class LineOutput {
                  "standard output"};
   }
 
+  const std::string& kept() const { return kept_; }  // the lines, where there is to be a page
+
   Result<void> finish() { return file_ ? file_->commit(path_) : Result<void>(); }
 
  private:
   LineOutput() = default;
   std::optional<base::PendingFile> file_;
   std::string path_;
+  bool has_report_ = false;
+  std::string kept_;
 };
 
 // Counts on a terminal, and knows how it ended.
@@ -124,35 +137,29 @@ Result<probe::TraceHeader> header_of(const ModelSession& session, const Prompt& 
   header.threads = runtime.pool().threads();
   header.policy = policy;
   header.prompt = prompt.ids;
+  for (const base::TokenId id : prompt.ids) header.prompt_texts.push_back(session.piece(id));
   return header;
-}
-
-double share_of_decode(const probe::TraceWriter& writer) {
-  return writer.decode_ns() > 0
-             ? static_cast<double>(writer.own_decode_ns()) / static_cast<double>(writer.decode_ns())
-             : 0;
 }
 
 void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
   const probe::TraceEnd& end = writer.counts();
   if (flags.common.is_json) {
     Json document;
-    document["out"] = *flags.out;
+    document["out"] = flags.out;
+    document["report"] = flags.report;
     document["passes"] = end.passes;
     document["prefill_passes"] = end.prefill_passes;
     document["selected"] = end.selected;
     document["finish_reason"] = end.finish_reason;
-    document["trace_share_of_decode"] =
-        writer.decode_ns() > 0 ? Json(share_of_decode(writer)) : Json();
+    document["trace_share_of_decode"] = writer.share_of_decode();
     fmt::print("{}\n", document.dump());
     return;
   }
   std::string line = fmt::format("{} passes: {} over the prompt, {} of one token · {} selected",
                                  grouped(end.passes), grouped(end.prefill_passes),
                                  grouped(end.passes - end.prefill_passes), grouped(end.selected));
-  if (writer.decode_ns() > 0) {
-    line +=
-        fmt::format(" · tracing took {:.1f} % of the decode time", share_of_decode(writer) * 100);
+  if (const auto share = writer.share_of_decode()) {
+    line += fmt::format(" · tracing took {:.1f} % of the decode time", *share * 100);
   }
   note(flags.common.is_quiet, line);
 }
@@ -165,7 +172,7 @@ Result<ExitStatus> trace(ModelSession& session, const Prompt& prompt, const poli
   limits.context = std::min(wanted, session.runtime->model()->config().context_length);
   limits.max_sequences = 1;
   PAWL_TRY(const probe::TraceHeader header, header_of(session, prompt, policy, flags.is_reference));
-  PAWL_TRY(LineOutput output, LineOutput::create(flags.out));
+  PAWL_TRY(LineOutput output, LineOutput::create(flags));
   probe::TraceWriter writer(*session.runtime, header, static_cast<int>(flags.top), clock,
                             [&](std::string_view line) { return output.write(line); });
   PAWL_TRY(const auto engine, engine::Engine::create(*session.runtime, limits, clock, &writer));
@@ -183,6 +190,10 @@ Result<ExitStatus> trace(ModelSession& session, const Prompt& prompt, const poli
   const engine::Finished& finished = sink.finished();
   PAWL_TRY_VOID(writer.finish(engine::finish_reason_name(finished.reason)));
   PAWL_TRY_VOID(output.finish());
+  if (flags.report) {
+    PAWL_TRY(const probe::Trace written, probe::parse_trace(output.kept()));
+    PAWL_TRY_VOID(write_trace_page(written, *flags.report));
+  }
   if (finished.reason == engine::FinishReason::kError) {
     return Error{ErrorCode::kUnsupported, finished.error, ""};
   }
@@ -202,8 +213,8 @@ Result<ExitStatus> trace_command(const Arguments& arguments) {
   if (!flags.prompt.is_given()) {
     return line.wrong("--prompt is missing; --file - reads standard input");
   }
-  if (flags.common.is_json && !flags.out) {
-    return line.wrong("a trace is lines of JSON by itself; --json needs --out");
+  if (flags.common.is_json && !flags.out && !flags.report) {
+    return line.wrong("a trace is lines of JSON by itself; --json needs --out or --report");
   }
   PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));
   const base::SteadyClock clock;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -80,6 +81,14 @@ MachineLimits LimitMeter::measure() {
     best.int8_operations_per_s = std::max(best.int8_operations_per_s, compute_once());
   }
   return best;
+}
+
+base::Result<MachineLimits> measure_machine(int threads, const base::Clock& clock) {
+  const char* forced = std::getenv("PAWL_ISA");
+  PAWL_TRY(const kernels::Table* table, kernels::choose_table(forced != nullptr ? forced : ""));
+  base::TaskPool pool(threads > 0 ? threads : base::TaskPool::available_cpus());
+  PAWL_TRY(LimitMeter meter, LimitMeter::create(pool, *table, clock));
+  return meter.measure();
 }
 
 double LimitMeter::read_once() {

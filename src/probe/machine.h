@@ -51,4 +51,8 @@ class LimitMeter {
   int64_t bytes_;
 };
 
+// The same without a model: with the best instructions ($PAWL_ISA forces others) and `threads`, 0
+// for the CPUs this process may use. Errors: of choosing the instructions, kOutOfMemory.
+base::Result<MachineLimits> measure_machine(int threads, const base::Clock& clock);
+
 }  // namespace pawl::probe

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 #include "base/check.h"
 #include "base/rng.h"
@@ -38,10 +39,11 @@ int64_t repeats_of(int64_t tokens) {
 
 class Meter {
  public:
-  Meter(const engine::Runtime& runtime, const PhasesOptions& options, PassRunner& runner,
-        const base::Clock& clock, const std::stop_token& stop)
+  Meter(const engine::Runtime& runtime, int threads, const PhasesOptions& options,
+        PassRunner& runner, const base::Clock& clock, const std::stop_token& stop)
       : config_(runtime.model()->config()),
         weights_(weight_bytes(*runtime.model())),
+        threads_(threads),
         element_bytes_(runtime.precision() == model::Precision::kReference ? 4 : 2),
         options_(options),
         runner_(runner),
@@ -73,6 +75,8 @@ class Meter {
       const double u = base::uniform(options_.seed, round, static_cast<uint64_t>(prompt) * 8 + i);
       std::swap(order[i], order[static_cast<size_t>(u * static_cast<double>(i + 1))]);
     }
+    const int64_t start_ns = clock_.now_ns();
+    const std::clock_t start_cpu = std::clock();
     for (const int arm : order) {
       if (arm == 0) result.prefill_s = prompt_seconds(prompt);
       if (arm == 1) result.uncached_s = prompt_seconds(prompt + 1);
@@ -81,6 +85,9 @@ class Meter {
       if (arm == 4) result.decode_s = step_seconds(prompt, 1);
       if (arm == 5) result.double_decode_s = step_seconds(prompt, 2);
     }
+    const double cpu_s = static_cast<double>(std::clock() - start_cpu) / CLOCKS_PER_SEC;
+    const double wall_s = static_cast<double>(clock_.now_ns() - start_ns) * 1e-9;
+    if (wall_s > 0) result.cores = std::min(1.0, cpu_s / (threads_ * wall_s));
     return result;
   }
 
@@ -127,6 +134,7 @@ class Meter {
 
   const model::ModelConfig& config_;
   WeightBytes weights_;
+  int threads_;
   int element_bytes_;
   const PhasesOptions& options_;
   PassRunner& runner_;
@@ -152,7 +160,7 @@ Result<PhasesSamples> measure_phases(engine::Runtime& runtime, const PhasesOptio
                {.sequences = 2, .positions = longest + options.steps + 1, .tokens = kStepTokens},
                options.seed));
   PAWL_TRY(LimitMeter limits, LimitMeter::create(runtime.pool(), runtime.kernels(), clock));
-  Meter meter(runtime, options, runner, clock, stop);
+  Meter meter(runtime, runtime.pool().threads(), options, runner, clock, stop);
   PhasesSamples samples;
   samples.step_tokens = kStepTokens;
   samples.has_float_weights = is_float(runtime.model()->weights().layers.front().q.format);

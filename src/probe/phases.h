@@ -28,6 +28,7 @@ struct PhasesOptions {
 // One length in one round. Seconds.
 struct PhasesRound {
   MachineLimits limits;        // measured directly before
+  double cores = 1;            // what the threads had of the time they took: less beside others
   double prefill_s = 0;        // the prompt, from nothing to its last row
   double pass_s = 0;           // its last pass of up to a step's tokens,
   double half_pass_s = 0;      // and one over the last half of these

@@ -183,16 +183,21 @@ CostLine cost_line(const PhasesSamples& samples, double PhasesRound::*seconds,
 }
 
 PhasesVerdict bound_verdict(std::string_view name, const PhasesRow& row,
-                            const PhaseFigures& figures, Bound claimed) {
+                            const PhaseFigures& figures, Bound claimed, double cores) {
   std::string reason = fmt::format(
       "at {} tokens: {:.3g} operations per byte against {:.3g} at the ridge, {:.0f} % of the "
       "arithmetic and {:.0f} % of the bandwidth, and twice the tokens take {:.2f} times as long",
       row.prompt, figures.intensity(),
       row.limits.int8_operations_per_s / row.limits.read_bytes_per_s, figures.of_int8.value * 100,
       figures.of_read.value * 100, 1 + figures.doubling.value);
-  if (figures.bound == Bound::kNeither) {
-    reason += figures.by_roofline == figures.by_time ? ": neither limit is near"
-                                                     : ": the roofline and the time disagree";
+  if (figures.by_roofline != figures.by_time) {
+    reason += ": the roofline and the time disagree";
+  } else if (figures.bound == Bound::kNeither && cores < kQuietCores) {
+    reason += fmt::format(": others had {:.0f} % of the cores, so how near a limit is stays open",
+                          (1 - cores) * 100);
+    return {name, {}, std::move(reason)};
+  } else if (figures.bound == Bound::kNeither) {
+    reason += ": neither limit is near";
   } else {
     reason += fmt::format(": bound by {}", bound_name(figures.bound));
   }
@@ -236,16 +241,18 @@ PhasesAnalysis analyse(const PhasesSamples& samples, uint64_t seed) {
   PAWL_CHECK(!samples.lengths.empty() && !samples.lengths.front().rounds.empty());
   const Resampler resampler(samples.lengths.front().rounds.size(), seed);
   PhasesAnalysis analysis;
-  std::vector<double> read, int8;
+  std::vector<double> read, int8, cores;
   for (const PhasesLength& length : samples.lengths) {
     PAWL_CHECK(length.rounds.size() == samples.lengths.front().rounds.size());
     analysis.rows.push_back(row_of(length, resampler));
     for (const PhasesRound& round : length.rounds) {
       read.push_back(round.limits.read_bytes_per_s);
       int8.push_back(round.limits.int8_operations_per_s);
+      cores.push_back(round.cores);
     }
   }
   analysis.limits = {spread_of(std::move(read)).median, spread_of(std::move(int8)).median};
+  analysis.cores = spread_of(std::move(cores)).median;
   for (auto row = analysis.rows.rbegin(); row != analysis.rows.rend(); ++row) {
     if (row->prefill.by_time != Bound::kCompute) break;
     analysis.measured_crossing = row->prompt;
@@ -256,8 +263,8 @@ PhasesAnalysis analyse(const PhasesSamples& samples, uint64_t seed) {
   }
   const PhasesRow& longest = analysis.rows.back();
   analysis.verdicts = {
-      bound_verdict("prefill", longest, longest.prefill, Bound::kCompute),
-      bound_verdict("decode", longest, longest.decode, Bound::kBandwidth),
+      bound_verdict("prefill", longest, longest.prefill, Bound::kCompute, analysis.cores),
+      bound_verdict("decode", longest, longest.decode, Bound::kBandwidth, analysis.cores),
       {"parallel", longest.exchange.low() > 1,
        fmt::format("at {} tokens one output token takes as long as {:.3g} prompt tokens",
                    longest.prompt, longest.exchange.value)},

@@ -77,8 +77,13 @@ struct PhasesVerdict {
   std::string reason;
 };
 
+// Below this share of the cores for its threads a measurement says nothing about how near a limit
+// is: a limit is what the machine does in a moment, a pass takes many.
+inline constexpr double kQuietCores = 0.8;
+
 struct PhasesAnalysis {
   MachineLimits limits;  // medians of all
+  double cores = 1;      // likewise
   std::vector<PhasesRow> rows;
   // The least tested length from which on prefill is bound by arithmetic, as its time grows.
   std::optional<int64_t> measured_crossing;

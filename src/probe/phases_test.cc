@@ -115,6 +115,18 @@ TEST(Phases, FarFromBothLimitsNothingBinds) {
   EXPECT_NE(verdict(analysis, "prefill").reason.find("neither limit is near"), std::string::npos);
 }
 
+TEST(Phases, BesideOthersHowNearALimitIsStaysOpen) {
+  PhasesSamples samples;
+  const Machine far{.bytes_per_s = 1e10, .operations_per_s = 2e11, .share = 0.1};
+  samples.lengths = {length_on(far, 16, 3, 0), length_on(far, 256, 3, 0)};
+  for (PhasesLength& length : samples.lengths) {
+    for (PhasesRound& round : length.rounds) round.cores = 0.3;
+  }
+  const PhasesAnalysis analysis = analyse(samples, 1);
+  EXPECT_EQ(verdict(analysis, "prefill").holds, std::nullopt);
+  EXPECT_NE(verdict(analysis, "prefill").reason.find("70 % of the cores"), std::string::npos);
+}
+
 // Near by its share, and yet not what counts: the time of a pass does not grow with its tokens.
 TEST(Phases, TheTimeOfTwiceTheTokensIsAskedToo) {
   PhasesSamples samples;

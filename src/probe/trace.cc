@@ -144,6 +144,9 @@ std::string header_line(const TraceHeader& header) {
   json["seed"] = header.policy.seed;
   json["policy"] = policy_json(header.policy);
   json["prompt_ids"] = ids_json(header.prompt);
+  if (!header.prompt_texts.empty()) {
+    json["prompt_texts"] = Json::array_of({header.prompt_texts.begin(), header.prompt_texts.end()});
+  }
   return json.dump();
 }
 

@@ -3,7 +3,7 @@
 // so exactly that anybody can compute it again. One JSON object per line:
 //
 //   {"kind": "header", "pawl_trace": 1, "pawl", "model", "model_sha256", "tokenizer", "isa",
-//    "precision", "threads", "seed", "policy", "prompt_ids"}
+//    "precision", "threads", "seed", "policy", "prompt_ids", "prompt_texts"}
 //   {"step": 0, "kind": "prefill" | "decode", "prefix_len", "prefix_sha256", "inputs",
 //    "selected": {"id", "text"} | null, "top": [{"id", "text", "logit", "p"}], "gap",
 //    "logits_digest", "forward_us", "policy_us"}                        one for each forward pass
@@ -43,6 +43,7 @@ struct TraceHeader {
   int64_t threads = 0;
   policy::Policy policy;  // with the seed
   std::vector<base::TokenId> prompt;
+  std::vector<std::string> prompt_texts;  // one for each id, or none; nothing depends on them
 };
 
 struct TopToken {
@@ -68,6 +69,9 @@ struct TraceStep {
   std::optional<base::TokenId> selected;
   std::optional<TraceRow> row;
   int64_t forward_us = 0, policy_us = 0;
+  // As a trace that was read has them, empty where it has none. Nothing depends on them.
+  std::string selected_text;
+  std::vector<std::string> top_texts;  // of row->top
 };
 
 struct TraceEnd {

@@ -76,6 +76,23 @@ Result<std::vector<TokenId>> ids_of(const Json& json, std::string_view key) {
   return ids;
 }
 
+// For people: what is no text there is no fault.
+std::string shown_text(const Json& json) {
+  const std::string* text = member(json, "text").as_string();
+  return text != nullptr ? *text : std::string();
+}
+
+std::vector<std::string> prompt_texts_of(const Json& json, size_t prompt) {
+  const Json::Array* items = member(json, "prompt_texts").as_array();
+  if (items == nullptr || items->size() != prompt) return {};
+  std::vector<std::string> texts;
+  for (const Json& item : *items) {
+    const std::string* text = item.as_string();
+    texts.push_back(text != nullptr ? *text : std::string());
+  }
+  return texts;
+}
+
 Result<TraceHeader> parse_header(const Json& json) {
   const auto schema = member(json, "pawl_trace").to_int64();
   if (!schema) return Error{ErrorCode::kBadFile, "the first line is no header of a trace", ""};
@@ -102,6 +119,7 @@ Result<TraceHeader> parse_header(const Json& json) {
   if (!seed) return bad("seed", "an integer of 0 or more");
   header.policy.seed = *seed;
   PAWL_TRY(header.prompt, ids_of(json, "prompt_ids"));
+  header.prompt_texts = prompt_texts_of(json, header.prompt.size());
   return header;
 }
 
@@ -144,10 +162,14 @@ Result<TraceStep> parse_step(const Json& json) {
   if (!selected->is_null()) {
     PAWL_TRY(const TokenId id, id_of(member(*selected, "id"), "selected"));
     step.selected = id;
+    step.selected_text = shown_text(*selected);
   }
   if (!member(json, "logits_digest").is_null()) {
     PAWL_TRY(TraceRow row, parse_row(json));
     step.row = std::move(row);
+    for (const Json& entry : *member(json, "top").as_array()) {
+      step.top_texts.push_back(shown_text(entry));
+    }
   }
   PAWL_TRY(step.forward_us, count_of(json, "forward_us"));
   PAWL_TRY(step.policy_us, count_of(json, "policy_us"));

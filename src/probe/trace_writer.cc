@@ -2,6 +2,7 @@
 #include "probe/trace_writer.h"
 
 #include "base/check.h"
+#include "probe/bench.h"
 
 namespace pawl::probe {
 
@@ -47,8 +48,15 @@ void TraceWriter::on_step(const engine::StepRecord& record) {
   if (step.is_prefill) ++end_.prefill_passes;
   put(step_line(step, runtime_.tokenizer()));
   if (step.is_prefill) return;
-  decode_ns_ += record.forward_ns + record.policy_ns;
-  own_decode_ns_ += clock_.now_ns() - start_ns;
+  decode_ns_.push_back(static_cast<double>(record.forward_ns + record.policy_ns));
+  own_decode_ns_.push_back(static_cast<double>(clock_.now_ns() - start_ns));
+}
+
+std::optional<double> TraceWriter::share_of_decode() const {
+  if (decode_ns_.empty()) return std::nullopt;
+  const double decode_ns = spread_of(decode_ns_).median;
+  if (!(decode_ns > 0)) return std::nullopt;
+  return spread_of(own_decode_ns_).median / decode_ns;
 }
 
 base::Result<void> TraceWriter::finish(std::string_view finish_reason) {

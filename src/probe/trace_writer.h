@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +32,10 @@ class TraceWriter final : public engine::StepObserver {
   base::Result<void> finish(std::string_view finish_reason);
 
   const TraceEnd& counts() const { return end_; }
-  int64_t decode_ns() const { return decode_ns_; }  // of passes that decode, and their choices
-  int64_t own_decode_ns() const { return own_decode_ns_; }  // what writing those down took
+  // What writing a pass that decodes took of the time of the pass and its choice: the middle one of
+  // each, so that a step in which another process had the core counts as any other. Nothing where
+  // no pass decoded.
+  std::optional<double> share_of_decode() const;
 
  private:
   void put(std::string_view line);
@@ -45,7 +48,7 @@ class TraceWriter final : public engine::StepObserver {
   std::vector<base::TokenId> ids_;  // prompt, and all that was selected
   size_t prompt_;
   TraceEnd end_;
-  int64_t decode_ns_ = 0, own_decode_ns_ = 0;
+  std::vector<double> decode_ns_, own_decode_ns_;  // one for each pass that decodes
 };
 
 }  // namespace pawl::probe

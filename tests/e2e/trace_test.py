@@ -4,6 +4,7 @@
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -201,6 +202,46 @@ class Trace(PawlTest):
         self.assertEqual(process.returncode, {"cancelled": 130, "length": 0}[reason], err)
         path.write_text(text)
         self.assert_done(self.verify(path))
+
+    def test_a_page_holds_the_texts_as_data(self):
+        path = self.trace()
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        evil = '</script><script>document.title="x"</script><!--'
+        lines[0]["model"] = lines[1]["selected"]["text"] = lines[1]["top"][0]["text"] = evil
+        lines[0]["prompt_texts"] = [evil] * len(lines[0]["prompt_ids"])
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        page = self.home / "t.html"
+        self.assert_done(self.pawl("trace", "report", path, "--out", page))
+        text = page.read_text()
+        self.assertNotIn(evil, text)
+        self.assertEqual((text.count("<script"), text.count("</script>")), (2, 2))
+        self.assertNotRegex(text, r"(src|href)=|https?://(?!www\.w3\.org/2000/svg)|@import|url\(")
+        data = json.loads(re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, re.S).group(1))
+        self.assertEqual((data["model"], data["steps"][0]["selected"]["text"]), (evil, evil))
+        self.assertEqual([token["text"] for token in data["prompt"]], [evil] * 6)
+        self.assertEqual([step["prefix_len"] for step in data["steps"]], list(range(6, 18)))
+        self.assertEqual(data["finish_reason"], "length")
+
+    def test_a_page_can_come_with_the_trace_or_after_it(self):
+        path, with_trace, after = self.home / "t.jsonl", self.home / "a.html", self.home / "b.html"
+        words = ("trace", "-m", TINY, "--ids", IDS, "-n", "4", "--seed", "7")
+        result = self.pawl(*words, "--out", path, "--report", with_trace, "--json")
+        self.assert_done(result)
+        self.assertEqual(json.loads(result.stdout)["report"], str(with_trace))
+        self.assert_done(self.pawl("trace", "report", path, "--out", after))
+        self.assertEqual(with_trace.read_text(), after.read_text())
+        result = self.pawl(*words, "--report", with_trace)
+        self.assert_done(result)
+        self.assertEqual(result.stdout, "")
+
+    def test_a_page_of_a_broken_trace_says_where_it_ends(self):
+        path, page = self.trace(), self.home / "t.html"
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([*lines[:4], "{", *lines[5:]]) + "\n")
+        self.assert_done(self.pawl("trace", "report", path, "--out", page))
+        self.assertIn("line 5", page.read_text())
+        path.write_text("{}\n")
+        self.assert_error(self.pawl("trace", "report", path, "--out", page), 2, "t.jsonl")
 
     def test_a_folder_that_is_not_there_is_named(self):
         self.assert_error(self.pawl("trace", "-m", TINY, "--ids", IDS, "--out", "/no/such/t.jsonl"), 3, "/no/such")

@@ -152,6 +152,7 @@ void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
     document["selected"] = end.selected;
     document["finish_reason"] = end.finish_reason;
     document["trace_share_of_decode"] = writer.share_of_decode();
+    document["trace_cpu_share_of_decode"] = writer.cpu_share_of_decode();
     fmt::print("{}\n", document.dump());
     return;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/trace_writer.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "probe/bench.h"
 
@@ -23,6 +25,7 @@ void TraceWriter::put(std::string_view line) {
 
 void TraceWriter::on_step(const engine::StepRecord& record) {
   const int64_t start_ns = clock_.now_ns();
+  const std::clock_t start_cpu = std::clock();
   PAWL_CHECK(record.rows.size() == 1);
   const engine::StepRow& seen = record.rows[0];
   const auto first = static_cast<size_t>(seen.first_position);
@@ -47,7 +50,11 @@ void TraceWriter::on_step(const engine::StepRecord& record) {
   ++end_.passes;
   if (step.is_prefill) ++end_.prefill_passes;
   put(step_line(step, runtime_.tokenizer()));
+  const std::clock_t end_cpu = std::clock();
+  const std::clock_t before_cpu = std::exchange(last_cpu_, end_cpu);
   if (step.is_prefill) return;
+  decode_cpu_ += start_cpu - before_cpu;
+  own_decode_cpu_ += end_cpu - start_cpu;
   decode_ns_.push_back(static_cast<double>(record.forward_ns + record.policy_ns));
   own_decode_ns_.push_back(static_cast<double>(clock_.now_ns() - start_ns));
 }
@@ -57,6 +64,11 @@ std::optional<double> TraceWriter::share_of_decode() const {
   const double decode_ns = spread_of(decode_ns_).median;
   if (!(decode_ns > 0)) return std::nullopt;
   return spread_of(own_decode_ns_).median / decode_ns;
+}
+
+std::optional<double> TraceWriter::cpu_share_of_decode() const {
+  if (decode_cpu_ <= 0) return std::nullopt;
+  return static_cast<double>(own_decode_cpu_) / static_cast<double>(decode_cpu_);
 }
 
 base::Result<void> TraceWriter::finish(std::string_view finish_reason) {

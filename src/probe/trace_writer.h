@@ -2,6 +2,7 @@
 // Writes a trace while one request runs: the engine shows its steps, this keeps what proves them.
 #pragma once
 
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -36,6 +37,8 @@ class TraceWriter final : public engine::StepObserver {
   // each, so that a step in which another process had the core counts as any other. Nothing where
   // no pass decoded.
   std::optional<double> share_of_decode() const;
+  // The same in processor time of all threads, summed: what others take does not count at all.
+  std::optional<double> cpu_share_of_decode() const;
 
  private:
   void put(std::string_view line);
@@ -49,6 +52,8 @@ class TraceWriter final : public engine::StepObserver {
   size_t prompt_;
   TraceEnd end_;
   std::vector<double> decode_ns_, own_decode_ns_;  // one for each pass that decodes
+  std::clock_t last_cpu_ = 0;                      // when the step before was written down
+  std::clock_t decode_cpu_ = 0, own_decode_cpu_ = 0;
 };
 
 }  // namespace pawl::probe

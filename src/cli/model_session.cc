@@ -71,6 +71,13 @@ Result<Prompt> tokenize_prompt(const std::string& text, bool has_no_bos,
   return prompt;
 }
 
+Result<std::string> read_prompt_text(const CommandLine& line, const PromptFlags& flags) {
+  if (flags.text.has_value() == flags.file.has_value()) {
+    return line.wrong("give one of --prompt and --file");
+  }
+  return flags.text ? *flags.text : read_text(*flags.file);
+}
+
 Result<Prompt> read_prompt(const CommandLine& line, const PromptFlags& flags,
                            const engine::Runtime& runtime, const base::Clock& clock) {
   const int sources =

@@ -57,6 +57,9 @@ struct Prompt {
 base::Result<Prompt> read_prompt(const CommandLine& line, const PromptFlags& flags,
                                  const engine::Runtime& runtime, const base::Clock& clock);
 
+// The text of --prompt or --file alone. Errors: none or both given, those of reading the file.
+base::Result<std::string> read_prompt_text(const CommandLine& line, const PromptFlags& flags);
+
 // A text by itself, as the tokenizer takes it.
 base::Result<Prompt> tokenize_prompt(const std::string& text, bool has_no_bos,
                                      const engine::Runtime& runtime, const base::Clock& clock);

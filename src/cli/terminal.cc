@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 #include "base/utf8.h"
 
@@ -34,17 +35,6 @@ sigset_t interrupt_signals() {
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&signals, signal);
   return signals;
-}
-
-// Waits for signals in a thread of its own: a handler could do next to nothing.
-void watch(std::stop_source source) {
-  const sigset_t signals = interrupt_signals();
-  for (;;) {
-    int signal = 0;
-    if (::sigwait(&signals, &signal) != 0) return;
-    if (signal == SIGUSR1) return;  // the watch ends
-    if (!source.request_stop()) std::_Exit(130);
-  }
 }
 
 }  // namespace
@@ -92,6 +82,20 @@ std::string visible(std::string_view text) {
     } else {
       shown += c;
     }
+  }
+  return shown;
+}
+
+std::string without_control_characters(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    // U+0080 to U+009F are C2 80 to C2 9F.
+    const bool is_c1 =
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_c1) ++i;
+    if (!is_c0 && !is_c1) shown += text[i];
   }
   return shown;
 }
@@ -181,7 +185,36 @@ void Progress::finish() {
 InterruptWatch::InterruptWatch() {
   const sigset_t signals = interrupt_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watcher_ = std::thread(watch, source_);
+  watcher_ = std::thread(watch, std::ref(state_));
+}
+
+// Waits for signals in a thread of its own: a handler could do next to nothing.
+void InterruptWatch::watch(State& state) {
+  const sigset_t signals = interrupt_signals();
+  for (;;) {
+    int signal = 0;
+    if (::sigwait(&signals, &signal) != 0) return;
+    if (signal == SIGUSR1) return;  // the watch ends
+    std::stop_source source;
+    {
+      const std::lock_guard lock(state.mutex);
+      source = state.source;
+      state.must_end = state.must_end || signal != SIGINT;
+    }
+    if (!source.request_stop()) std::_Exit(130);
+  }
+}
+
+std::stop_token InterruptWatch::token() const {
+  const std::lock_guard lock(state_.mutex);
+  return state_.source.get_token();
+}
+
+bool InterruptWatch::renew() {
+  const std::lock_guard lock(state_.mutex);
+  if (state_.must_end) return false;
+  if (state_.source.stop_requested()) state_.source = std::stop_source();
+  return true;
 }
 
 InterruptWatch::~InterruptWatch() {

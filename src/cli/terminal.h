@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -25,6 +26,10 @@ void note(bool is_quiet, std::string_view line);
 
 // The text with its control characters made visible, for tables: a newline is ⏎, others are \xNN.
 std::string visible(std::string_view text);
+
+// Without the control characters that a terminal obeys: newlines and tabs stay. Of half a character
+// nothing is lost.
+std::string without_control_characters(std::string_view text);
 
 // A token's bytes in double quotes, so that spaces at its ends are seen; bytes that are no whole
 // UTF-8 character are \xNN.
@@ -75,11 +80,22 @@ class InterruptWatch {
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-  std::stop_token token() const { return source_.get_token(); }
-  bool has_stopped() const { return source_.stop_requested(); }
+  std::stop_token token() const;
+  bool has_stopped() const { return token().stop_requested(); }
+
+  // A session that goes on after a Ctrl-C: if the token was asked by one, there is a new token, and
+  // the next Ctrl-C is a first one. False, and all stays, after a request to end.
+  bool renew();
 
  private:
-  std::stop_source source_;
+  struct State {
+    std::mutex mutex;
+    std::stop_source source;
+    bool must_end = false;
+  };
+  static void watch(State& state);
+
+  mutable State state_;
   std::thread watcher_;
 };
 

@@ -38,6 +38,9 @@ class Runtime {
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  // One more token after which a generation is over, as a chat template shows it. REQUIRES: known
+  // to the vocabulary; before any engine runs
+  void add_end(base::TokenId id) { tokenizer_->add_end(id); }
   const kernels::Table& kernels() const { return *table_; }
   base::TaskPool& pool() { return *pool_; }
   model::Precision precision() const { return precision_; }

@@ -16,8 +16,6 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-constexpr const char* kTemplateKey = "tokenizer.chat_template";
-
 // A template of more is none. The longest of a known model has some 20 kB.
 constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 
@@ -111,7 +109,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, const Vocab& 
     return Error{ErrorCode::kBadFile,
                  "a chat template of " + std::to_string(source.size()) + " bytes, at most " +
                      std::to_string(kMaxSourceBytes) + " are accepted",
-                 kTemplateKey};
+                 kKey};
   }
   auto marks = std::make_unique<const TemplateMarks>(vocab);
   auto compiled = bridge::Template::compile(marks->mark_source(source));
@@ -124,14 +122,14 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, const Vocab& 
 }
 
 Result<ChatTemplate> ChatTemplate::of_model(const gguf::Metadata& metadata, const Vocab& vocab) {
-  if (metadata.find(kTemplateKey) == nullptr) {
+  if (metadata.find(kKey) == nullptr) {
     return Error{
         ErrorCode::kNotFound,
         "the model has no chat template; --chat-template NAME|FILE gives one, names are: " +
             bundled_template_names(),
-        kTemplateKey};
+        kKey};
   }
-  PAWL_TRY(const std::string_view source, metadata.get_string(kTemplateKey));
+  PAWL_TRY(const std::string_view source, metadata.get_string(kKey));
   return create(source, vocab);
 }
 

@@ -37,6 +37,8 @@ struct ChatRequest {
 // Lifetime: the vocabulary outlives the template. Threads: immutable; any number may render.
 class ChatTemplate {
  public:
+  static constexpr const char* kKey = "tokenizer.chat_template";  // of the file's metadata
+
   // Errors: kBadFile with the line and what is wrong there.
   static base::Result<ChatTemplate> create(std::string_view source, const Vocab& vocab);
 

@@ -54,6 +54,8 @@ class Tokenizer {
   base::Result<std::string> decode(std::span<const TokenId> ids, bool special = false) const;
 
   const Vocab& vocab() const { return vocab_; }
+  // As Vocab::add_end.
+  void add_end(TokenId id) { vocab_.add_end(id); }
 
   // Things about the file that a user should hear of, one line each; usually none.
   std::span<const std::string> warnings() const { return warnings_; }

@@ -57,7 +57,7 @@ class Errors(PawlTest):
                 (["run", "-p", "x", "--top-p", "1.5"], "--top-p"), (["run"], "--prompt"),
                 (["run", "-p", "x", "--temprature", "1"], "--temperature"),
                 (["run", "-p", "x", "--greedy", "--temperature", "1"], "--greedy"),
-                (["run", "-p", "x", "--chat"], "--chat"), (["run", "-p", "x", "--seed", "-1"], "--seed"),
+                (["run", "-p", "x", "--context", "0"], "--context"), (["run", "-p", "x", "--seed", "-1"], "--seed"),
                 (["run", "-p", "x", "-t", "0"], "--threads"), (["tokenize"], "TEXT"),
                 (["tokenize", "a", "b"], "'b'"), (["detokenize"], "--ids"),
                 (["detokenize", "--ids", "5,-1"], "'-1'"), (["detokenize", "--ids", "2147483648"], "2147483648"),

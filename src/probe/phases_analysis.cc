@@ -92,9 +92,8 @@ PhaseFigures figures_of(const PhasesLength& length, const Work& work, const Resa
     return operations / (r.*work.seconds) / r.limits.int8_operations_per_s;
   });
   figures.doubling = median([&](const auto& r) { return r.*work.twice / (r.*work.once) - 1; });
-  const double ridge = median([](const auto& r) {
-                         return r.limits.int8_operations_per_s / r.limits.read_bytes_per_s;
-                       }).value;
+  const double ridge = median([](const auto& r) { return r.limits.int8_operations_per_s; }).value /
+                       median([](const auto& r) { return r.limits.read_bytes_per_s; }).value;
   figures.by_roofline = figures.intensity() >= ridge ? Bound::kCompute : Bound::kBandwidth;
   figures.by_time = figures.doubling.value >= kGrowsWithWork ? Bound::kCompute : Bound::kBandwidth;
   figures.bound = bound_of(figures);

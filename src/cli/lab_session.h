@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that measure a server share: its flags, the server itself or one of our own,
+// what it says of itself, prompts of exact length, and a line of progress.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "cli/endpoint_flags.h"
+#include "cli/loopback.h"
+#include "cli/terminal.h"
+#include "lab/conditions.h"
+#include "lab/openai_client.h"
+#include "lab/plan.h"
+#include "lab/prompts.h"
+#include "lab/server_facts.h"
+
+namespace pawl::cli {
+
+struct LabFlags {
+  EndpointFlags server;
+  bool is_self = false;
+  std::optional<int64_t> threads;
+  int64_t concurrency = 1;
+  std::optional<std::string> machine;
+  std::optional<uint64_t> seed;
+  bool is_json = false, is_quiet = false;
+
+  // `has_concurrency`: whether more than one request at once makes sense.
+  void declare(CommandLine& line, bool has_concurrency);
+  uint64_t seed_or_default() const { return seed.value_or(1); }
+};
+
+// Threads: none; one object, one thread. `flags` and `clock` outlive it.
+struct LabSession {
+  std::optional<Loopback> self;
+  lab::ServerFacts facts;
+  lab::Conditions conditions;
+  std::unique_ptr<lab::OpenAiClient> client;
+  std::unique_ptr<lab::PromptMaker> prompts;
+
+  // Error kInvalidArgument where a request of these lengths exceeds the server's context.
+  base::Result<void> check_context(int64_t prompt, int64_t output) const;
+};
+
+// Starts the server if there is none, asks what it is, and learns how long prompts become. Errors
+// name the flag or the server.
+base::Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& clock,
+                                          const InterruptWatch& interrupt);
+
+// How far a plan is, with the time left: on a terminal one line that is drawn over.
+class PlanProgress {
+ public:
+  PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan, const base::Clock& clock);
+  ~PlanProgress();  // clears the line
+  PlanProgress(const PlanProgress&) = delete;
+  PlanProgress& operator=(const PlanProgress&) = delete;
+
+  void advance(const lab::RequestRecord& record);
+
+ private:
+  bool is_shown_;
+  const base::Clock& clock_;
+  int64_t start_ns_;
+  size_t done_ = 0, all_;
+  double done_weight_ = 0, all_weight_ = 0;
+};
+
+// Of the time an exchange rate of 10 would give: good enough for a first estimate.
+std::string human_seconds(double seconds);  // "45 s", "3 min 20 s"
+std::string human_ms(double ms);            // "12.3 ms", "1.23 s"
+
+// "32,128,512": ascending, each once, from `least` on. Error kInvalidArgument names the flag.
+base::Result<std::vector<int64_t>> parse_list(const CommandLine& line, std::string_view flag,
+                                              std::string_view text, int64_t least);
+
+// A whole JSON file. Errors of reading and parsing, `where` the path.
+base::Result<base::Json> read_json(const std::string& path);
+// Written whole or not at all. Error kIo.
+base::Result<void> write_text(const std::string& path, std::string_view text);
+
+}  // namespace pawl::cli

@@ -37,6 +37,7 @@ void add_common_options(CommandLine& line, CommonOptions& options,
                         std::string_view seed_default = "drawn, and told in the JSON");
 
 extern const CommandHelp kRunHelp;
+extern const CommandHelp kServeHelp;
 extern const CommandHelp kUsageHelp;
 extern const CommandHelp kLogitsHelp;
 extern const CommandHelp kTraceHelp;
@@ -53,6 +54,7 @@ extern const CommandHelp kModelGetHelp;
 extern const CommandHelp kModelShowHelp;
 
 base::Result<ExitStatus> run_command(const Arguments& arguments);
+base::Result<ExitStatus> serve_command(const Arguments& arguments);
 base::Result<ExitStatus> usage_command(const Arguments& arguments);
 base::Result<ExitStatus> logits_command(const Arguments& arguments);
 base::Result<ExitStatus> trace_command(const Arguments& arguments);

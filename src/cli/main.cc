@@ -18,6 +18,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"Generate", &kRunHelp, run_command},
+    {"Generate", &kServeHelp, serve_command},
     {"Generate", &kUsageHelp, usage_command},
     {"Look inside", &kLogitsHelp, logits_command},
     {"Look inside", &kTraceHelp, trace_command},

@@ -348,6 +348,7 @@ void Api::finish(LiveRequest& request) {
   line["decode_ms"] = row.decode_ms;
   line["total_ms"] = row.total_ms;
   base::log_info(line.dump());
+  if (over_hook_) over_hook_();
 }
 
 }  // namespace pawl::server

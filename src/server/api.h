@@ -83,6 +83,8 @@ class Api {
 
   // Ends every request under way.
   void cancel_all(CancelCause cause);
+  // Called on the io thread whenever a request is over. Set before any is accepted.
+  void set_over_hook(std::function<void()> hook) { over_hook_ = std::move(hook); }
   size_t live_requests() const { return table_.live().size(); }
 
   const Limits& limits() const { return options_.limits; }
@@ -118,6 +120,7 @@ class Api {
   const std::function<void(std::function<void()>)> post_;
   const base::Clock& clock_;
   RequestTable table_;
+  std::function<void()> over_hook_;
 
   mutable std::mutex mutex_;  // of what follows
   State state_ = State::kLoading;

@@ -65,6 +65,12 @@ void Connection::start() {
   watch();
 }
 
+void Connection::turn_away(const ApiError& error) {
+  Code ignored;
+  socket_.non_blocking(true, ignored);
+  refuse(error);
+}
+
 void Connection::drain() {
   is_draining_ = true;
   closes_ = true;

@@ -35,6 +35,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start();
 
+  // In place of start(): answers with this, whatever was asked, and ends.
+  void turn_away(const ApiError& error);
+
   // Closes it now if no request is under way, else after the reply.
   void drain();
 

@@ -9,7 +9,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/asio/write.hpp>
 #include <csignal>
 #include <unordered_set>
 
@@ -112,17 +111,8 @@ void Server::State::accept() {
 }
 
 void Server::State::take(tcp::socket socket) {
-  if (static_cast<int>(open.size()) >= options.api.limits.connections) {
-    static const std::string kBody = error_json(unavailable("too many connections", "connections"));
-    const std::string reply = fmt::format(
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-        "Content-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{}",
-        kBody.size(), kBody);
-    Code ignored;
-    socket.non_blocking(true, ignored);
-    socket.write_some(asio::buffer(reply), ignored);
-    return;
-  }
+  const size_t limit = static_cast<size_t>(options.api.limits.connections);
+  if (open.size() >= 2 * limit) return;  // too many even to be told so
   Connection::Ways ways;
   ways.api = &api;
   ways.on_worker = [this](std::function<void()> work) { asio::post(workers, std::move(work)); };
@@ -134,6 +124,10 @@ void Server::State::take(tcp::socket socket) {
   const auto connection = std::make_shared<Connection>(std::move(socket), std::move(ways));
   open.insert(connection.get());
   if (api.records().connections) api.records().connections(1);
+  if (open.size() > limit) {
+    return connection->turn_away(unavailable(
+        fmt::format("{} connections are open, as many as allowed", limit), "connections"));
+  }
   connection->start();
 }
 
@@ -233,6 +227,9 @@ Api& Server::api() {
 }
 
 void Server::run() {
+  state_->api.set_over_hook([state = state_.get()] {
+    if (state->is_draining) state->end_if_done();
+  });
   Code ignored;
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) state_->signals.add(number, ignored);
   state_->wait_for_signal();

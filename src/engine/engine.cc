@@ -187,7 +187,8 @@ void Engine::admit(Sequence& sequence) {
     sequence.computed = cache_.reuse(sequence.salt, reusable_ids(sequence), sequence.blocks);
   sequence.kept = sequence.computed / kv::kBlockPositions;
   sequence.is_running = true;
-  if (sequence.timeline.scheduled_ns != 0) return;
+  if (sequence.was_scheduled) return;
+  sequence.was_scheduled = true;
   sequence.timeline.scheduled_ns = clock_.now_ns();
   sequence.usage.cached_tokens = sequence.computed;
   stats_.prompt_tokens += sequence.usage.prompt_tokens;
@@ -299,6 +300,7 @@ void Engine::retire_finished() {
     sequence->timeline.finished_ns = clock_.now_ns();
     finished.usage = sequence->usage;
     finished.timeline = sequence->timeline;
+    ++finished_;
     sequence->request.sink->on_finished(finished);
   }
   std::erase_if(sequences_, [](const auto& sequence) { return sequence->is_finished; });

@@ -3,6 +3,7 @@
 // that sees both the model and the policy.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -82,6 +83,7 @@ class Engine {
 
   const EngineLimits& limits() const { return limits_; }
   EngineStats stats() const;
+  int64_t finished() const { return finished_; }              // requests that ended; any thread
   int32_t free_blocks() const { return cache_.available(); }  // those of the prefix cache included
 
  private:
@@ -128,6 +130,7 @@ class Engine {
   std::unique_ptr<model::Forward> forward_;
   StepPace pace_;
   int64_t next_id_ = 1;
+  std::atomic<int64_t> finished_ = 0;
   EngineStats stats_;                                 // the sums
   std::vector<std::unique_ptr<Sequence>> sequences_;  // live, in line: by priority, then arrival
 

@@ -37,9 +37,10 @@ struct Sequence {
   std::vector<base::TokenId> ids;  // prompt and completion; never changed but by appending
   int64_t computed = 0;            // positions whose keys and values exist
   int64_t max_length;
-  bool is_running = false;  // has blocks
-  kv::BlockTable blocks;    // grows as the sequence does
-  int64_t kept = 0;         // whole blocks that the prefix cache knows
+  bool is_running = false;     // has blocks
+  bool was_scheduled = false;  // at least once
+  kv::BlockTable blocks;       // grows as the sequence does
+  int64_t kept = 0;            // whole blocks that the prefix cache knows
   kv::Salt salt;
   policy::History history;
   text::StreamDecoder decoder;

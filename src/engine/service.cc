@@ -29,16 +29,11 @@ base::Result<int64_t> Service::submit(Request request) {
   PAWL_TRY(std::unique_ptr<Sequence> sequence, engine_->prepare(std::move(request)));
   const std::lock_guard lock(mutex_);
   if (is_draining_) return Error{ErrorCode::kUnavailable, "the engine is shutting down", ""};
-  // While somebody waits in the engine, no slot is of use to a newcomer.
-  const int64_t startable =
-      stats_.waiting > 0 ? 0 : engine_->limits().max_sequences - stats_.running;
-  const int64_t waiting = static_cast<int64_t>(inbox_.size()) + stats_.waiting;
-  if (waiting >= startable + max_waiting_) {
+  if (accepted_ - engine_->finished() >= engine_->limits().max_sequences + int64_t{max_waiting_}) {
     return Error{ErrorCode::kOverloaded,
                  std::to_string(max_waiting_) + " requests are waiting, which is the limit", ""};
   }
-  sequence->id = next_id_++;
-  const int64_t id = sequence->id;
+  const int64_t id = sequence->id = ++accepted_;
   inbox_.push_back(std::move(sequence));
   arrived_.notify_one();
   return id;

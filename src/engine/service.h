@@ -19,7 +19,7 @@ namespace pawl::engine {
 
 struct ServiceLimits {
   EngineLimits engine;
-  int max_waiting = 64;  // requests that wait; those that can start at once do not count
+  int max_waiting = 64;  // requests accepted beyond engine.max_sequences
 };
 
 using ServiceStats = EngineStats;
@@ -37,7 +37,8 @@ class Service {
 
   // Accepts a request and gives its number; from then on it gets exactly one Finished. The request
   // is checked here, on the caller's thread. Errors: kInvalidArgument as of Engine::submit,
-  // kOverloaded when max_waiting others wait, kUnavailable after drain or stop.
+  // kOverloaded when every slot is taken and max_waiting others wait, kUnavailable after drain or
+  // stop. A request counts until just before its on_finished.
   base::Result<int64_t> submit(Request request);
 
   // After request_stop() on a request's stop source: the engine looks before its next step, and
@@ -72,8 +73,8 @@ class Service {
   mutable std::mutex mutex_;  // of what follows; never held during a step or a callback
   std::condition_variable arrived_, idle_;
   std::vector<std::unique_ptr<Sequence>> inbox_;
-  ServiceStats stats_;  // of the engine, without the inbox
-  int64_t next_id_ = 1;
+  ServiceStats stats_;    // of the engine, without the inbox
+  int64_t accepted_ = 0;  // requests; the number of the last
   bool is_draining_ = false, is_stopping_ = false, is_awake_ = false;
 
   std::vector<std::unique_ptr<Sequence>> taken_;  // the engine thread's

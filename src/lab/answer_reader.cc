@@ -30,23 +30,35 @@ void AnswerReader::feed(std::string_view bytes, ReadStamp stamp) {
   record_.bytes += static_cast<int64_t>(bytes.size());
   record_.reads = stamp.read + 1;
   last_ = stamp;
-  if (form_ == Form::kUnknown) {
-    // No line of an event stream begins with a brace: it is an answer, or an error, in one piece.
-    const size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return;
-    const bool is_whole = bytes[first] == '{' || record_.http_status != 200;
-    form_ = is_whole ? Form::kWhole : Form::kStream;
-  }
-  if (form_ == Form::kWhole) {
-    if (whole_.size() + bytes.size() <= kWholeLimit) {
-      whole_ += bytes;
-    } else {
-      fail(FailureKind::kBadEvent, fmt::format("an answer of more than {} bytes", kWholeLimit));
-    }
-    return;
-  }
+  if (form_ == Form::kUnknown && !find_form(bytes, stamp)) return;
+  if (form_ == Form::kWhole) return keep(bytes);
   const auto fed = sse_.feed(bytes, stamp, [this](const SseEvent& event) { take_event(event); });
   if (!fed.ok()) fail(FailureKind::kBadEvent, fed.error().message);
+}
+
+// No line of an event stream begins with a brace: that is an answer, or an error, in one piece.
+// White space before says nothing, and is kept until it is known whose it is.
+bool AnswerReader::find_form(std::string_view bytes, ReadStamp stamp) {
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) {
+    keep(bytes);
+    return false;
+  }
+  const bool is_whole = bytes[first] == '{' || record_.http_status != 200;
+  form_ = is_whole ? Form::kWhole : Form::kStream;
+  if (is_whole) return true;
+  const auto fed = sse_.feed(whole_, stamp, [this](const SseEvent& event) { take_event(event); });
+  if (!fed.ok()) fail(FailureKind::kBadEvent, fed.error().message);
+  whole_.clear();
+  return true;
+}
+
+void AnswerReader::keep(std::string_view bytes) {
+  if (whole_.size() + bytes.size() <= kWholeLimit) {
+    whole_ += bytes;
+  } else {
+    fail(FailureKind::kBadEvent, fmt::format("an answer of more than {} bytes", kWholeLimit));
+  }
 }
 
 void AnswerReader::take_event(const SseEvent& event) {

@@ -41,6 +41,8 @@ class AnswerReader {
  private:
   enum class Form { kUnknown, kStream, kWhole };
 
+  bool find_form(std::string_view bytes, ReadStamp stamp);
+  void keep(std::string_view bytes);
   void take_event(const SseEvent& event);
   void take_chunk(const Chunk& chunk, RawEvent& raw);
   void take_counts(const Chunk& chunk, RawEvent& raw);
@@ -53,7 +55,7 @@ class AnswerReader {
   bool keeps_text_;
   Form form_ = Form::kUnknown;
   SseParser sse_;
-  std::string whole_;  // of a body that is no stream
+  std::string whole_;  // of a body that is no stream, or not known to be one
   ReadStamp last_;
   int64_t landed_ = 0;
   int64_t stated_ = 0;  // completion tokens of the last usage within the stream

@@ -170,6 +170,10 @@ void OpenAiClient::leave(Id id) {
   loop_.cancel(id);
 }
 
+void OpenAiClient::leave_all() {
+  for (const auto& [id, running] : running_) loop_.cancel(running->transfer);
+}
+
 void OpenAiClient::run(int64_t until_ns) {
   loop_.run(until_ns);
 }

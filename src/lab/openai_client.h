@@ -69,6 +69,7 @@ class OpenAiClient {
   Id ask(Question question);
   // Leaves; the record ends as cancelled, or as it ended before.
   void leave(Id id);
+  void leave_all();
   // As HttpLoop::run.
   void run(int64_t until_ns);
   int64_t in_flight() const { return static_cast<int64_t>(running_.size()); }

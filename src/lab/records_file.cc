@@ -51,8 +51,9 @@ Json asked_json(const Asked& asked) {
 // error; what follows is skipped.
 class Members {
  public:
-  explicit Members(const Json& object) : object_(object) {
-    if (object.as_object() == nullptr) fail("a record", "an object");
+  // name: of the member that this object is; empty for the record itself.
+  explicit Members(const Json& object, std::string_view name = "") : object_(object), name_(name) {
+    if (object.as_object() == nullptr) fail("", "an object");
   }
 
   void read(std::string_view key, std::string& value) {
@@ -112,8 +113,12 @@ class Members {
 
   void fail(std::string_view key, std::string_view expected) {
     if (error_) return;
-    error_ =
-        Error{ErrorCode::kBadFile, fmt::format("'{}' of a record is not {}", key, expected), ""};
+    const std::string_view dot = name_.empty() || key.empty() ? "" : ".";
+    const std::string path = fmt::format("{}{}{}", name_, dot, key);
+    error_ = Error{ErrorCode::kBadFile,
+                   path.empty() ? fmt::format("a record is not {}", expected)
+                                : fmt::format("'{}' of a record is not {}", path, expected),
+                   ""};
   }
   void take(const Members& part) {
     if (!error_) error_ = part.error_;
@@ -141,13 +146,14 @@ class Members {
   }
 
   const Json& object_;
+  std::string_view name_;
   std::optional<Error> error_;
 };
 
 void read_counts(Members& record, std::string_view key, TokenCounts& counts) {
   const Json* member = record.find(key);
   if (member == nullptr) return;
-  Members members(*member);
+  Members members(*member, key);
   members.read_count("usage", counts.usage);
   members.read_count("timings", counts.timings);
   members.read_count("tokenizer", counts.tokenizer);
@@ -157,7 +163,7 @@ void read_counts(Members& record, std::string_view key, TokenCounts& counts) {
 void read_asked(Members& record, Asked& asked) {
   const Json* member = record.find("asked");
   if (member == nullptr) return;
-  Members members(*member);
+  Members members(*member, "asked");
   members.read("arm", asked.arm);
   members.read("label", asked.label);
   members.read_count("repetition", asked.repetition);
@@ -173,7 +179,7 @@ void read_asked(Members& record, Asked& asked) {
 void read_server(Members& record, ServerTimes& times) {
   const Json* member = record.find("server");
   if (member == nullptr) return;
-  Members members(*member);
+  Members members(*member, "server");
   members.read("queue_ms", times.queue_ms);
   members.read("prefill_ms", times.prefill_ms);
   members.read("decode_ms", times.decode_ms);

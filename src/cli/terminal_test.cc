@@ -32,6 +32,12 @@ TEST(Terminal, PiecesShowEveryByte) {
   EXPECT_EQ(quoted_piece("é\x1b"), "\"é\\x1b\"");
 }
 
+TEST(Terminal, WhatATerminalObeysIsLeftOut) {
+  EXPECT_EQ(without_control_characters("a\x1b[31m\tb\r\nc\x7f\a"), "a[31m\tb\nc");
+  EXPECT_EQ(without_control_characters("\xc2\x9b\x32J é\xc2\xa0😀"), "2J é\xc2\xa0😀");
+  EXPECT_EQ(without_control_characters("half \xe2\x82"), "half \xe2\x82");
+}
+
 TEST(Terminal, OutsideATerminalProgressIsALineForEveryTenPercent) {
   base::FakeClock clock;
   testing::internal::CaptureStderr();
@@ -59,6 +65,30 @@ TEST(Terminal, TheFirstInterruptAsksToStop) {
   std::unique_lock lock(mutex);
   EXPECT_TRUE(
       changed.wait_for(lock, std::chrono::seconds(10), [&] { return watch.has_stopped(); }));
+}
+
+// Waits until the watch has taken a signal; false after ten seconds.
+bool stops(const InterruptWatch& watch, int signal) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::stop_callback wake(watch.token(), [&] {
+    const std::scoped_lock lock(mutex);
+    changed.notify_all();
+  });
+  ::kill(::getpid(), signal);
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, std::chrono::seconds(10), [&] { return watch.has_stopped(); });
+}
+
+TEST(InterruptWatch, ASessionGoesOnAfterCtrlCAndNotAfterARequestToEnd) {
+  InterruptWatch watch;
+  EXPECT_TRUE(watch.renew());
+  EXPECT_TRUE(stops(watch, SIGINT));
+  EXPECT_TRUE(watch.renew());
+  EXPECT_FALSE(watch.has_stopped());
+  EXPECT_TRUE(stops(watch, SIGTERM));
+  EXPECT_FALSE(watch.renew());
+  EXPECT_TRUE(watch.has_stopped());
 }
 
 }  // namespace

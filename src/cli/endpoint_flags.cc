@@ -12,7 +12,8 @@ using base::Result;
 void EndpointFlags::declare(CommandLine& line) {
   constexpr double kDay = 86'400;
   line.group("Server");
-  line.text({"--url", "URL", "where it is: http://127.0.0.1:8080, with or without /v1", "needed"},
+  line.text({"--url", "URL", "where it is: http://127.0.0.1:8080, with or without /v1",
+             "none, and needed"},
             url);
   line.text({"-m,--model", "NAME", "the model's name there", "the first it names"}, model);
   line.text({"--api", "NAME", "chat or completions"}, api);

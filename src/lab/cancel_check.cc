@@ -74,6 +74,7 @@ class CancelRun {
     result_.conditions.concurrency = 1;
     result_.conditions.cache = "reused prompts";
     result_.conditions.sampling = "temperature 0";
+    result_.conditions.prompt_counting = "usage";
     result_.after = options_.after;
     result_.of = options_.of;
     uses_record_ = options_.uses_records && result_.facts.has_request_records;

@@ -92,13 +92,18 @@ CancelVerdict judge_seconds(const CancelResult& result) {
     if (tokens >= *result.decoded) break;
   }
   const double measured_s = (*whole - at_ms.value_or(*whole)) / 1000;
-  // Times per token are not equal along an answer: a tenth, as far as a tenth can be seen.
+  const double apart = std::abs(measured_s - *result.saved_s);
+  const std::string figures = fmt::format(
+      "{} tokens · {:.2f} ms = {:.2f} s; the whole answer took {:.2f} s from there",
+      result.saved_tokens.value_or(0), *result.ms_per_token, *result.saved_s, measured_s);
+  // A tenth, as far as a tenth can be seen. Times per token differ along an answer, on a busy
+  // machine by much: only what no such thing explains is a failure.
   constexpr double kLeastS = 0.05;
-  const bool agrees = std::abs(measured_s - *result.saved_s) <= std::max(kLeastS, measured_s / 10);
-  return {"seconds", agrees ? Outcome::kHolds : Outcome::kFails,
-          fmt::format("{} tokens · {:.2f} ms = {:.2f} s; the whole answer took {:.2f} s from there",
-                      result.saved_tokens.value_or(0), *result.ms_per_token, *result.saved_s,
-                      measured_s)};
+  if (apart <= std::max(kLeastS, measured_s / 10)) return {"seconds", Outcome::kHolds, figures};
+  if (apart <= std::max(4 * kLeastS, measured_s / 2)) {
+    return {"seconds", Outcome::kUnverified, figures + ": the rate varied"};
+  }
+  return {"seconds", Outcome::kFails, figures};
 }
 
 CancelVerdict judge_suffix(const CancelResult& result) {

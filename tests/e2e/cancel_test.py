@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pawl cancel against a running pawl serve, and against a server of one worker that goes on when its client leaves."""
+
+import json
+import socket
+import threading
+import time
+
+import pawl_testing
+from server_testing import DEFAULT_MODEL, ServerTest
+
+
+class StubbornServer:
+    """Raw TCP, one request at a time, a token every few ms; whoever leaves is not noticed."""
+
+    TOKEN_S = 0.005
+
+    def __init__(self, obeys):
+        self.obeys = obeys
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.worker = threading.Lock()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        received = b""
+        while b"\r\n\r\n" not in received:
+            piece = connection.recv(65536)
+            if not piece:
+                return
+            received += piece
+        head, body = received.split(b"\r\n\r\n", 1)
+        if not head.startswith(b"POST /v1/chat"):
+            connection.sendall(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            connection.close()
+            return
+        length = int(head.lower().split(b"content-length:")[1].split()[0])
+        while len(body) < length:
+            body += connection.recv(65536)
+        with self.worker:
+            self.stream(connection, json.loads(body))
+        connection.close()
+
+    def stream(self, connection, body):
+        is_end_only = "the end only" in body["messages"][0]["content"]
+        tokens = body["max_tokens"]
+        parts = [{"choices": [{"delta": {"content": f"{'end' if is_end_only else 't'}{i} "}}]} for i in range(tokens)]
+        parts.append({"choices": [{"delta": {}, "finish_reason": "length"}]})
+        parts.append({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": tokens}})
+        self.send(connection, b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for part in parts:
+            time.sleep(self.TOKEN_S)
+            if not self.send(connection, b"data: %s\n\n" % json.dumps(part).encode()) and self.obeys:
+                return
+        self.send(connection, b"data: [DONE]\n\n")
+
+    @staticmethod
+    def send(connection, data):
+        try:
+            connection.sendall(data)
+            return True
+        except OSError:
+            return False
+
+    def close(self):
+        self.listener.close()
+
+
+class CancelTest(ServerTest):
+    def check(self, url, status, *arguments):
+        result = self.pawl("cancel", "--url", url, "--json", "--quiet", *arguments)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["holds"], status == 0)
+        return report, {verdict["name"]: verdict["outcome"] for verdict in report["verdicts"]}
+
+    def test_pawl_itself_is_asked_for_its_record(self):
+        if not DEFAULT_MODEL.exists():
+            self.skipTest(f"{DEFAULT_MODEL} is not here")
+        server = self.serve("--no-ledger", model=DEFAULT_MODEL)
+        # A step is some 20 ms here, and a busy machine takes some of them to see that we left.
+        report, verdicts = self.check(f"http://127.0.0.1:{server.port}", 0, "--api", "completions", "--after", "15",
+                                      "--of", "60", "--step", "6")
+        self.assertEqual(report["decoded_source"], "record")
+        self.assertGreaterEqual(report["landed"], 15)
+        self.assertGreaterEqual(report["decoded"], report["landed"])
+        self.assertEqual(report["saved_tokens"], 60 - report["decoded"])
+        self.assertEqual(report["conditions"]["server"], "pawl")
+        self.assertTrue(report["begins_alike"])
+        routes = {route["name"]: route for route in report["routes"]}
+        self.assertEqual(set(routes), {"whole", "direct", "continued"})
+        self.assertEqual(routes["whole"]["forward_passes"], 60)
+        self.assertEqual(routes["direct"]["forward_passes"], 45)
+        self.assertGreaterEqual(routes["continued"]["prompt_tokens"], routes["whole"]["prompt_tokens"] + 14)
+        for name in ("left", "stopped", "counts", "usage", "suffix"):
+            self.assertEqual(verdicts[name], "holds", report["verdicts"])
+        # Asked nothing, it cannot be told: a short request runs beside the others.
+        blind, verdicts = self.check(f"http://127.0.0.1:{server.port}", 0, "--api", "completions", "--after", "15",
+                                     "--of", "60", "--timing-only")
+        self.assertEqual(verdicts["stopped"], "unverified")
+        self.assertIsNone(blind["saved_tokens"])
+        self.assertEqual(blind["unverified_tokens"], 60 - blind["landed"])
+
+    def test_s045_one_worker_tells_whether_it_went_on(self):
+        for obeys in (True, False):
+            server = StubbornServer(obeys)
+            self.addCleanup(server.close)
+            report, verdicts = self.check(server.url, 0 if obeys else 1, "--after", "20", "--of", "200")
+            self.assertEqual(report["decoded_source"], "probe")
+            self.assertEqual(verdicts["stopped"], "holds" if obeys else "fails", report["verdicts"])
+            self.assertEqual(verdicts["suffix"], "holds")
+
+    def test_wrong_use_and_nobody_there(self):
+        self.assert_error(self.pawl("cancel"), 2, "--url")
+        self.assert_error(self.pawl("cancel", "--url", "host"), 2, "--url")
+        self.assert_error(self.pawl("cancel", "--url", "http://h", "--after", "9", "--of", "9"), 2, "--after 9")
+        self.assert_error(self.pawl("cancel", "--url", "http://h", "--body", "[1]"), 2, "--body")
+        self.assert_error(self.pawl("cancel", "--url", "http://h", "--header", "x"), 2, "--header")
+        self.assert_error(self.pawl("cancel", "--url", "http://127.0.0.1:1", "--quiet"), 3, "127.0.0.1:1")
+
+
+if __name__ == "__main__":
+    pawl_testing.main()

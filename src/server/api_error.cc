@@ -64,7 +64,7 @@ HttpReply error_reply(const ApiError& error) {
     reply.headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
   }
   // Doing it again by itself would do the same work for nothing.
-  if (error.status == 499 || error.status == 504) {
+  if (error.status == 499 || error.code == "deadline") {
     reply.headers.emplace_back("x-should-retry", "false");
   }
   return reply;
@@ -106,7 +106,7 @@ ApiError unavailable(std::string message, std::string code) {
 
 ApiError ended_early(std::string_view cause) {
   if (cause == "deadline") {
-    return {504, "the request's timeout passed before it was done", "timeout", "deadline", "", 0};
+    return {408, "the request's timeout passed before it was done", "timeout", "deadline", "", 0};
   }
   if (cause == "shutdown") {
     return {503, "the server is shutting down", "server_error", "shutdown", "", 1};

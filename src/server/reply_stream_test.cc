@@ -147,7 +147,7 @@ TEST_F(Replies, AnErrorBeforeTheStatusIsNoEvent) {
   end(0, FinishReason::kDeadline);
   EXPECT_TRUE(collect(false).empty());
   ASSERT_TRUE(stream_->error().has_value());
-  EXPECT_EQ(stream_->error()->status, 504);
+  EXPECT_EQ(stream_->error()->status, 408);
 }
 
 TEST_F(Replies, OneChoiceThatFailsEndsTheOthers) {

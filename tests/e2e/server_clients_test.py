@@ -40,7 +40,9 @@ class Clients(ServerTest):
 
     @unittest.skipUnless(PYTHON, "PAWL_TEST_PYTHON is not set: no schemathesis package")
     def test_a_fuzzer_finds_no_5xx_and_no_hang(self):
-        schema = HERE.parents[1] / "docs" / "openapi.yaml"
+        schema = self.home / "openapi.yaml"
+        text = (HERE.parents[1] / "docs" / "openapi.yaml").read_text()
+        schema.write_text(text.replace("model: {type: string}", "model: {const: qwen3}"))
         command = [PYTHON, "-m", "schemathesis.cli", "run", schema, "--url", self.url,
                    "--header", "Authorization: Bearer a-key-of-the-test", "--checks", "not_a_server_error",
                    "--exclude-operation-id", "embed", "--max-time", SECONDS, "--request-timeout", "20"]

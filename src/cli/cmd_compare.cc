@@ -83,8 +83,8 @@ Result<std::vector<lab::RequestRecord>> measure(const CompareFlags& flags, LabSe
     if (recorder) return recorder->add(record);
     return {};
   };
-  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest, flags.lab.concurrency,
-                              static_cast<int64_t>(records.size()), clock, events));
+  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
+                              session.run_options(records.size()), clock, events));
   return records;
 }
 

@@ -180,8 +180,7 @@ Result<std::vector<lab::RequestRecord>> measure(const PredictFlags& flags, LabSe
     return {};
   };
   PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
-                              session.conditions.concurrency.value_or(1),
-                              static_cast<int64_t>(records.size()), clock, events));
+                              session.run_options(records.size()), clock, events));
   return records;
 }
 

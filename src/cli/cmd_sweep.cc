@@ -104,8 +104,8 @@ Result<std::vector<lab::RequestRecord>> measure(const SweepFlags& flags, LabSess
     records.push_back(record);
     return recorder.add(record);
   };
-  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest, flags.lab.concurrency,
-                              static_cast<int64_t>(records.size()), clock, events));
+  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
+                              session.run_options(records.size()), clock, events));
   return records;
 }
 

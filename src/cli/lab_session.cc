@@ -30,6 +30,10 @@ uint64_t fresh_salt() {
          (static_cast<uint64_t>(::getpid()) << 40);
 }
 
+bool knows_cache_salt(const lab::ServerFacts& facts) {
+  return facts.server == "pawl" || facts.server == "vLLM";
+}
+
 bool is_local(std::string_view url) {
   return url.find("//127.") != std::string_view::npos ||
          url.find("//localhost") != std::string_view::npos ||
@@ -81,6 +85,10 @@ void LabFlags::declare(CommandLine& line, bool has_concurrency) {
   line.flag({"--quiet", "", "no notes and no progress on standard error"}, is_quiet);
 }
 
+lab::RunOptions LabSession::run_options(size_t done) const {
+  return {conditions.concurrency.value_or(1), static_cast<int64_t>(done), knows_cache_salt(facts)};
+}
+
 Result<void> LabSession::check_context(int64_t prompt, int64_t output) const {
   if (!facts.context || prompt + output <= *facts.context) return {};
   return Error{
@@ -123,7 +131,8 @@ Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& cl
   }
   if (flags.is_self && flags.threads) conditions.server_threads = flags.threads;
   conditions.concurrency = flags.concurrency;
-  conditions.cache = "unique prompt heads";
+  conditions.cache = knows_cache_salt(session.facts) ? "unique prompt heads and cache salts"
+                                                     : "unique prompt heads";
   conditions.sampling = endpoint.fields.dump();
   conditions.output_counting = "usage";
   conditions.date = lab::utc_date();

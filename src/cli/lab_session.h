@@ -44,6 +44,9 @@ struct LabSession {
   std::unique_ptr<lab::OpenAiClient> client;
   std::unique_ptr<lab::PromptMaker> prompts;
 
+  // With the load of the conditions; `done` records are there already.
+  lab::RunOptions run_options(size_t done) const;
+
   // Error kInvalidArgument where a request of these lengths exceeds the server's context.
   base::Result<void> check_context(int64_t prompt, int64_t output) const;
 };

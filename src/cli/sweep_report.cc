@@ -129,7 +129,9 @@ void print_sweep(const lab::SweepResult& result) {
     const lab::Streaming& streaming = *result.streaming;
     fmt::print(
         "{} streaming: first text after {}, the end after {} streamed and {} not ({} times)\n",
-        streaming.holds ? "✓" : "✗",
+        !streaming.holds
+            ? "✗"
+            : (streaming.ratio.interval.high - streaming.ratio.interval.low > 0.5 ? "?" : "✓"),
         streaming.streamed_first_ms < 1000
             ? fmt::format("{:.1f} ms", streaming.streamed_first_ms)
             : fmt::format("{:.2f} s", streaming.streamed_first_ms / 1000),

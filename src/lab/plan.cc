@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/digest.h"
 #include "base/rng.h"
 
 namespace pawl::lab {
@@ -76,7 +77,7 @@ struct Run {
   OpenAiClient& client;
   PromptMaker& prompts;
   const RunEvents& events;
-  int64_t first_index;
+  const RunOptions& options;
   std::string last_prompt;
   int64_t finished = 0, failed_in_a_row = 0;
 
@@ -93,6 +94,9 @@ struct Run {
     question.asked.prompt_tokens = planned.prompt;
     question.asked.output_tokens = planned.output;
     question.prompt = last_prompt;
+    if (options.salts_cache) {
+      question.fields["cache_salt"] = base::xxh3_128(std::as_bytes(std::span(last_prompt)));
+    }
     client.ask(std::move(question));
     return {};
   }
@@ -101,7 +105,7 @@ struct Run {
     constexpr int64_t kMostFailures = 3;
     for (RequestRecord& record : client.take_finished()) {
       ++finished;
-      record.index += first_index;
+      record.index += options.first_index;
       const bool is_success = record.state == RequestState::kSuccess;
       failed_in_a_row = is_success ? 0 : failed_in_a_row + 1;
       if (events.record) PAWL_TRY_VOID(events.record(record));
@@ -121,10 +125,10 @@ struct Run {
 }  // namespace
 
 Result<void> run_plan(OpenAiClient& client, PromptMaker& prompts, std::span<const Planned> plan,
-                      int64_t concurrency, int64_t first_index, const base::Clock& clock,
+                      const RunOptions& options, const base::Clock& clock,
                       const RunEvents& events) {
   constexpr int64_t kPatienceNs = 50'000'000;  // so that a stop is noticed
-  Run run{client, prompts, events, first_index, "", 0, 0};
+  Run run{client, prompts, events, options, "", 0, 0};
   size_t next = 0;
   while (next < plan.size() || client.in_flight() > 0) {
     if (events.should_stop && events.should_stop()) {
@@ -135,7 +139,7 @@ Result<void> run_plan(OpenAiClient& client, PromptMaker& prompts, std::span<cons
     const bool must_wait = next < plan.size() && client.in_flight() > 0 &&
                            (plan[next].repeats_prompt ||
                             (next > 0 && plan[next - 1].is_warm_up && !plan[next].is_warm_up));
-    if (next < plan.size() && client.in_flight() < concurrency && !must_wait) {
+    if (next < plan.size() && client.in_flight() < options.concurrency && !must_wait) {
       PAWL_TRY_VOID(run.send(plan[next++]));
       continue;
     }

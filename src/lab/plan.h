@@ -44,17 +44,25 @@ std::vector<Planned> remaining(std::span<const Planned> plan, std::span<const Re
 // `exchange` prompt tokens each.
 double weight_of(const Planned& planned, double exchange = 10);
 
+struct RunOptions {
+  int64_t concurrency = 1;
+  int64_t first_index = 0;  // of the records
+  // Sends a "cache_salt" of its own with each prompt, so that not even the template is a hit. Only
+  // for servers that know it: others may refuse the member.
+  bool salts_cache = false;
+};
+
 struct RunEvents {
   // Called for each record as it ends. An Error ends the run and becomes its result.
   std::function<base::Result<void>(const RequestRecord&)> record;
   std::function<bool()> should_stop;  // asked between reads; open requests are left then
 };
 
-// Sends all of it, `concurrency` at a time. Indices of records go on from `first_index`. A request
+// Sends all of it, `concurrency` at a time. A request
 // that fails is a record like others; three in a row, or the first of all, end the run: Error
 // kNetwork with what the server said. kCancelled when stopped.
 base::Result<void> run_plan(OpenAiClient& client, PromptMaker& prompts,
-                            std::span<const Planned> plan, int64_t concurrency, int64_t first_index,
+                            std::span<const Planned> plan, const RunOptions& options,
                             const base::Clock& clock, const RunEvents& events);
 
 }  // namespace pawl::lab

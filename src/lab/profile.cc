@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace pawl::lab {
 
@@ -111,6 +113,22 @@ std::vector<Point> points_of(std::span<const RequestRecord> records) {
     if (auto point = point_of(record)) points.push_back(*std::move(point));
   }
   return points;
+}
+
+int64_t shared_head(std::span<const Point> points) {
+  std::map<int64_t, int64_t> counts;
+  std::map<int64_t, std::set<int64_t>> lengths;
+  int64_t told = 0;
+  for (const Point& point : points) {
+    if (!point.cached) continue;
+    ++told;
+    ++counts[*point.cached];
+    lengths[*point.cached].insert(point.prompt);
+  }
+  for (const auto& [cached, n] : counts) {
+    if (n * 10 >= told * 8 && lengths[cached].size() >= 2) return cached;
+  }
+  return 0;
 }
 
 Json profile_json(const Profile& profile) {

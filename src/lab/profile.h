@@ -43,6 +43,10 @@ struct Point {
 std::optional<Point> point_of(const RequestRecord& record);
 std::vector<Point> points_of(std::span<const RequestRecord> records);
 
+// Tokens with which every prompt begins and that a cache held each time: the chat template's. 0
+// where the server tells of none, and where hits grow with the prompt, which are hits of prompts.
+int64_t shared_head(std::span<const Point> points);
+
 struct Profile {
   Conditions conditions;
   uint64_t seed = 0;  // of the bootstrap

@@ -40,7 +40,7 @@ void Split::fit_start_up(std::span<const Point> points) {
   std::vector<double> lengths;
   for (const Point& point : points) {
     if (!is_fitted(point)) continue;
-    samples.push_back({static_cast<double>(point.prompt), point.ttft_ms});
+    samples.push_back({static_cast<double>(point.prompt) - head_, point.ttft_ms});
     lengths.push_back(samples.back().x);
   }
   const auto part = [&](std::vector<int> powers) -> std::optional<Part> {
@@ -122,6 +122,7 @@ void Split::fit_per_token(std::span<const Point> points) {
 Split Split::of(std::span<const Point> points, uint64_t seed) {
   Split split;
   split.seed_ = seed;
+  split.head_ = static_cast<double>(shared_head(points));
   bool is_first = true;
   for (const Point& point : points) {
     if (!is_fitted(point)) continue;
@@ -154,12 +155,19 @@ Estimate Split::per_token_coefficient(int power) const {
 
 Estimate Split::first_token_ms(double prompt) const {
   PAWL_CHECK(is_usable());
-  return estimate(start_up_->fit, start_up_->bootstrap, start_up_->fit.value_factors(prompt));
+  return estimate(start_up_->fit, start_up_->bootstrap,
+                  start_up_->fit.value_factors(prompt - head_));
+}
+
+double Split::first_token_at(double prompt) const {
+  PAWL_CHECK(start_up_.has_value());
+  return start_up_->fit.at(prompt - head_);
 }
 
 Estimate Split::prompt_token_ms(double prompt) const {
   PAWL_CHECK(is_usable());
-  return estimate(start_up_->fit, start_up_->bootstrap, start_up_->fit.slope_factors(prompt));
+  return estimate(start_up_->fit, start_up_->bootstrap,
+                  start_up_->fit.slope_factors(prompt - head_));
 }
 
 Estimate Split::output_token_ms(double context) const {
@@ -171,14 +179,15 @@ Estimate Split::exchange_rate(double prompt, double context) const {
   PAWL_CHECK(is_usable());
   std::vector<double> rates = per_token_->bootstrap.values(per_token_->fit.value_factors(context));
   const std::vector<double> slopes =
-      start_up_->bootstrap.values(start_up_->fit.slope_factors(prompt));
+      start_up_->bootstrap.values(start_up_->fit.slope_factors(prompt - head_));
   for (size_t draw = 0; draw < rates.size(); ++draw) rates[draw] /= slopes[draw];
-  return {per_token_->fit.at(context) / start_up_->fit.slope_at(prompt), middle_of(rates)};
+  return {per_token_->fit.at(context) / start_up_->fit.slope_at(prompt - head_), middle_of(rates)};
 }
 
 std::vector<double> Split::mean_request_draws(double prompt, double output) const {
   PAWL_CHECK(is_usable());
-  std::vector<double> draws = start_up_->bootstrap.values(start_up_->fit.value_factors(prompt));
+  std::vector<double> draws =
+      start_up_->bootstrap.values(start_up_->fit.value_factors(prompt - head_));
   if (output <= 1) return draws;
   const std::vector<double> tail =
       per_token_->bootstrap.values(per_token_->fit.value_factors(prompt + output / 2));
@@ -189,7 +198,7 @@ std::vector<double> Split::mean_request_draws(double prompt, double output) cons
 Estimate Split::mean_request_ms(double prompt, double output) const {
   const std::vector<double> draws = mean_request_draws(prompt, output);
   const double tail = output > 1 ? (output - 1) * per_token_->fit.at(prompt + output / 2) : 0;
-  return {start_up_->fit.at(prompt) + tail, middle_of(draws)};
+  return {start_up_->fit.at(prompt - head_) + tail, middle_of(draws)};
 }
 
 // Relative noise of single requests, one value for each draw: residuals of the requests most like
@@ -223,8 +232,9 @@ std::vector<double> Split::noise(const Part& part, double length, uint64_t strea
 
 Estimate Split::single_request_ms(double prompt, double output) const {
   PAWL_CHECK(is_usable());
-  std::vector<double> draws = start_up_->bootstrap.values(start_up_->fit.value_factors(prompt));
-  const std::vector<double> first = noise(*start_up_, prompt, 1);
+  std::vector<double> draws =
+      start_up_->bootstrap.values(start_up_->fit.value_factors(prompt - head_));
+  const std::vector<double> first = noise(*start_up_, std::max(prompt - head_, 1.0), 1);
   for (size_t draw = 0; draw < draws.size(); ++draw) draws[draw] *= 1 + first[draw];
   if (output > 1) {
     const std::vector<double> tail =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two clocks of a request: the prompt moves the start-up, the output moves the tail.
 //
-//   time to first token(P)      a + b·P, or a + b·P + d·P² where the data ask for it
+//   time to first token(P)      a + b·P, or a + b·P + d·P² where the data ask for it; P without the
+//                               template's tokens where a cache held them each time (shared_head)
 //   time per output token(x)    c0 + c1·x, x the context its tokens saw on average
 //   time to the last token      time to first token(P) + (O − 1) · time per output token(P + O/2)
 //
@@ -67,6 +68,7 @@ class Split {
   Estimate start_up_coefficient(int power) const;  // 0 without interval where it has none
   Estimate per_token_coefficient(int power) const;
   Estimate first_token_ms(double prompt) const;
+  double first_token_at(double prompt) const;     // its value; REQUIRES: start_up()
   Estimate prompt_token_ms(double prompt) const;  // one more prompt token at that length
   Estimate output_token_ms(double context) const;
   // Prompt tokens that take as long as one output token, at these lengths.
@@ -95,6 +97,7 @@ class Split {
   std::vector<double> noise(const Part& part, double length, uint64_t stream) const;
 
   uint64_t seed_ = 0;
+  double head_ = 0;  // tokens of every prompt that cost nothing
   std::optional<Part> start_up_, per_token_;
   std::vector<Symptom> symptoms_;
   Interval prompts_, outputs_;

@@ -88,12 +88,14 @@ Verdict judge_prompt_cut(std::span<const Point> points) {
 }
 
 std::optional<int64_t> block_size(std::span<const Hit> hits) {
+  // The last token is always computed, for its row of scores: that alone says nothing of blocks.
   int64_t common = 0, left_over = 0;
   for (const Hit& hit : hits) {
     if (hit.cached <= 0) continue;
     common = std::gcd(common, hit.cached);
     left_over = std::max(left_over, hit.prompt - hit.cached);
   }
+  if (common > 0 && left_over <= 1) return 1;
   for (int64_t size = left_over + 1; size <= common; ++size) {
     if (common % size == 0) return size;
   }
@@ -103,15 +105,16 @@ std::optional<int64_t> block_size(std::span<const Hit> hits) {
 Verdict judge_cache(std::span<const Point> points, const Split* split) {
   Verdict verdict{"cache", Finding::kUnclear, false, "no request succeeded"};
   int64_t cached = 0, prompt = 0, told = 0, fast = 0, fitted = 0;
+  const int64_t head = shared_head(points);
   for (const Point& point : points) {
-    if (point.cached) cached += *point.cached, prompt += point.prompt, ++told;
+    if (point.cached) cached += *point.cached - head, prompt += point.prompt, ++told;
   }
   // Without the server's word: far under the fit for its length.
   if (split != nullptr && split->start_up() != nullptr) {
     for (const Point& point : points) {
       if (point.arm == kProbeArm) continue;
       ++fitted;
-      fast += point.ttft_ms < split->start_up()->at(static_cast<double>(point.prompt)) / 3;
+      fast += point.ttft_ms < split->first_token_at(static_cast<double>(point.prompt)) / 3;
     }
   }
   constexpr double kMostFast = 0.05;
@@ -123,6 +126,10 @@ Verdict judge_cache(std::span<const Point> points, const Split* split) {
         "{:.1f} % of the prompt tokens came from a cache, by the server's "
         "count of {} requests",
         percent(cached, prompt), told);
+    if (head > 0) {
+      verdict.text +=
+          fmt::format("; beside the {} with which every prompt begins, its template", head);
+    }
     if (is_fast && !is_hit) verdict.text += fmt::format("; {} starts far under the fit", fast);
   } else if (fitted > 0) {
     verdict.finding = is_fast ? Finding::kFound : Finding::kClear;
@@ -187,7 +194,7 @@ Verdict judge_buffering(std::span<const Point> points, uint64_t seed) {
 
 Verdict judge_additivity(std::span<const Additivity> rows) {
   Verdict verdict{"additivity", Finding::kUnclear, false,
-                  "no request with a long prompt and a long answer was measured"};
+                  "no fit to add up, or no request with both long"};
   const Additivity* worst = nullptr;
   for (const Additivity& row : rows) {
     const bool is_worse =
@@ -214,7 +221,7 @@ Verdict judge_groups(std::span<const Point> points, const Split* split) {
   std::map<int64_t, std::vector<double>> lengths;
   for (const Point& point : points) {
     if (fit != nullptr)
-      ratios.push_back(point.ttft_ms / fit->at(static_cast<double>(point.prompt)));
+      ratios.push_back(point.ttft_ms / split->first_token_at(static_cast<double>(point.prompt)));
     lengths[point.prompt_asked].push_back(point.ttft_ms);
   }
   const auto found = [&](const TwoGroups& groups, std::string what) {

@@ -98,12 +98,29 @@ TEST(Verdicts, S158_HitsOfMeasuredPromptsAreFoundAndAFewAreNot) {
   EXPECT_NE(verdict.text.find("97."), std::string::npos) << verdict.text;
 }
 
+TEST(Verdicts, S166_ATemplateThatACacheHoldsIsNoHitAndMovesNoStartUp) {
+  // 22 tokens of template in every prompt cost nothing, as a cache holds them.
+  auto records = simulated_sweep({}, 3);
+  for (RequestRecord& record : records) {
+    record.prompt.usage = *record.prompt.usage + 22;
+    record.cached_tokens = 22;
+  }
+  const auto points = points_of(records);
+  EXPECT_EQ(shared_head(points), 22);
+  EXPECT_EQ(named(judged(records), "cache").finding, Finding::kClear);
+  const Split split = Split::of(points, 1), bare = Split::of(points_of(simulated_sweep({}, 3)), 1);
+  ASSERT_TRUE(split.is_usable());
+  EXPECT_NEAR(split.start_up_coefficient(0).value, bare.start_up_coefficient(0).value, 1e-6);
+  EXPECT_NEAR(split.first_token_ms(522).value, bare.first_token_ms(500).value, 1e-6);
+}
+
 TEST(Verdicts, S163_HitsInBlocksAreAcceptedAndTheBlockIsNamed) {
   EXPECT_EQ(block_size(std::vector<Hit>{{1200, 1024}}), 256);
   EXPECT_EQ(block_size(std::vector<Hit>{{1200, 1024}, {300, 256}, {700, 512}}), 256);
   EXPECT_EQ(block_size(std::vector<Hit>{{100, 96}, {70, 64}, {90, 80}}), 16);
   EXPECT_FALSE(block_size(std::vector<Hit>{{1000, 300}, {1000, 301}}));
   EXPECT_FALSE(block_size(std::vector<Hit>{{1000, 0}}));
+  EXPECT_EQ(block_size(std::vector<Hit>{{256, 255}, {100, 99}}), 1);
   std::vector<RequestRecord> records;
   for (int pair = 0; pair < 3; ++pair) {
     for (const bool is_again : {false, true}) {

@@ -24,6 +24,7 @@ function shown(x, digits = 3) {
 }
 function range(e, unit = '') {
   if (!e) return '–';
+  if (e.low === null || e.high === null || e.low === undefined) return shown(e.value) + unit;
   return `${shown(e.value)}${unit} (${shown(e.low)} to ${shown(e.high)})`;
 }
 function percent(x, digits = 1) { return x === null || x === undefined ? '–' : (100 * x).toFixed(digits) + ' %'; }
@@ -77,7 +78,7 @@ function draw() {
 function axes(x, y, more = {}) {
   return {
     responsive: true, maintainAspectRatio: false, interaction: {mode: 'nearest', intersect: true},
-    plugins: {legend: {labels: {usePointStyle: true, boxWidth: 8, filter: item => !item.text.startsWith('_')}}},
+    plugins: {legend: {labels: {usePointStyle: true, boxWidth: 6, boxHeight: 6, filter: item => !item.text.startsWith('_')}}},
     scales: {x: {type: 'linear', title: {display: true, text: x}, ...more.x},
              y: {title: {display: true, text: y}, ...more.y}},
   };
@@ -114,7 +115,7 @@ function stackedPlot(parent, rows) {
       {label: 'before the first text', data: rows.map(r => r.before), backgroundColor: color('first'), maxBarThickness: 34},
       {label: 'after it', data: rows.map(r => r.after), backgroundColor: color('tail'), maxBarThickness: 34}]},
     options: {indexAxis: 'y', responsive: true, maintainAspectRatio: false,
-      plugins: {legend: {labels: {usePointStyle: true, boxWidth: 8}}},
+      plugins: {legend: {labels: {usePointStyle: true, boxWidth: 6, boxHeight: 6}}},
       scales: {x: {stacked: true, title: {display: true, text: 'ms'}}, y: {stacked: true, grid: {display: false}}}},
   }), rows.length > 6 ? 'tall' : rows.length < 4 ? 'short' : '');
 }
@@ -140,7 +141,7 @@ function timelinePlot(parent, rows) {
       {label: 'waiting for the first text', data: rows.map(r => [r.sent_ms / 1e3, (r.sent_ms + r.first_ms) / 1e3]), backgroundColor: color('first'), grouped: false},
       {label: 'text coming', data: rows.map(r => [(r.sent_ms + r.first_ms) / 1e3, (r.sent_ms + r.last_ms) / 1e3]), backgroundColor: color('tail'), grouped: false}]},
     options: {indexAxis: 'y', responsive: true, maintainAspectRatio: false,
-      plugins: {legend: {labels: {usePointStyle: true, boxWidth: 8}},
+      plugins: {legend: {labels: {usePointStyle: true, boxWidth: 6, boxHeight: 6}},
                 tooltip: {callbacks: {title: items => rows[items[0].dataIndex].name}}},
       scales: {x: {title: {display: true, text: 's since the first request'}}, y: {display: false}}},
   }), 'tall');

@@ -74,25 +74,6 @@ Result<void> read_logit_bias(const FieldReader& fields, int limit, const text::V
   return {};
 }
 
-// An array of ids, each checked.
-Result<std::vector<TokenId>> read_ids(std::string_view field, const Json::Array& items,
-                                      const text::Vocab& vocab) {
-  std::vector<TokenId> ids;
-  ids.reserve(items.size());
-  for (const Json& item : items) {
-    const auto id = item.to_int64();
-    if (!id) {
-      return wrong_value(field,
-                         fmt::format("'{}' holds {}, not a token id", field, item.kind_name()));
-    }
-    auto known = vocab.check(*id);
-    if (!known.ok())
-      return wrong_value(field, fmt::format("'{}': {}", field, known.error().message));
-    ids.push_back(static_cast<TokenId>(*id));
-  }
-  return ids;
-}
-
 Result<void> read_id_list(const FieldReader& fields, std::string_view name,
                           const text::Vocab& vocab, std::vector<TokenId>& ids) {
   const Json* value = fields.find(name);
@@ -240,6 +221,24 @@ Result<void> read_scheduling(const FieldReader& fields, const Limits& limits,
 
 }  // namespace
 
+Result<std::vector<TokenId>> read_ids(std::string_view field, const Json::Array& items,
+                                      const text::Vocab& vocab) {
+  std::vector<TokenId> ids;
+  ids.reserve(items.size());
+  for (const Json& item : items) {
+    const auto id = item.to_int64();
+    if (!id) {
+      return wrong_value(field,
+                         fmt::format("'{}' holds {}, not a token id", field, item.kind_name()));
+    }
+    auto known = vocab.check(*id);
+    if (!known.ok())
+      return wrong_value(field, fmt::format("'{}': {}", field, known.error().message));
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  return ids;
+}
+
 Result<GenerationRequest> read_common(const Json& body, Route route, const Limits& limits,
                                       const text::Tokenizer& tokenizer) {
   GenerationRequest request;
@@ -284,55 +283,6 @@ Result<void> fit_prompts(const Json& body, int64_t context, GenerationRequest& r
     return error;
   }
   return {};
-}
-
-Result<GenerationRequest> read_completion(const Json& body, const Limits& limits, int64_t context,
-                                          const text::Tokenizer& tokenizer) {
-  PAWL_TRY(GenerationRequest request, read_common(body, Route::kCompletion, limits, tokenizer));
-  const FieldReader fields(body);
-  PAWL_TRY(request.wants_echo, fields.boolean("echo", false));
-  const Json* prompt = fields.find("prompt");
-  if (prompt == nullptr) return wrong_value("prompt", "'prompt' is missing");
-
-  const auto add_text = [&](const std::string& text) -> Result<void> {
-    PAWL_TRY(auto ids, tokenizer.encode(text));
-    request.prompts.push_back(std::move(ids));
-    return {};
-  };
-  const Json::Array* items = prompt->as_array();
-  if (prompt->as_string() != nullptr) {
-    PAWL_TRY_VOID(add_text(*prompt->as_string()));
-  } else if (items == nullptr) {
-    return fields.wrong("prompt", "a text, an array of texts, of ids, or of arrays of ids");
-  } else if (!items->empty() && items->front().to_double()) {
-    PAWL_TRY(auto ids, read_ids("prompt", *items, tokenizer.vocab()));
-    request.prompts.push_back(std::move(ids));
-  } else {
-    if (items->empty()) return wrong_value("prompt", "'prompt' is an empty array");
-    if (items->size() > static_cast<size_t>(limits.prompts)) {
-      return wrong_value("prompt", fmt::format("'prompt' has {} entries, at most {} are allowed",
-                                               items->size(), limits.prompts));
-    }
-    for (const Json& item : *items) {
-      if (item.as_string() != nullptr) {
-        PAWL_TRY_VOID(add_text(*item.as_string()));
-      } else if (item.as_array() != nullptr) {
-        PAWL_TRY(auto ids, read_ids("prompt", *item.as_array(), tokenizer.vocab()));
-        request.prompts.push_back(std::move(ids));
-      } else {
-        return wrong_value("prompt", fmt::format("'prompt' holds {}, not a text or an array of ids",
-                                                 item.kind_name()));
-      }
-    }
-  }
-  if (request.sequences() > limits.choices) {
-    return wrong_value("n", fmt::format("{} prompts with {} choices each are {}, at most {} are "
-                                        "allowed",
-                                        request.prompts.size(), request.choices,
-                                        request.sequences(), limits.choices));
-  }
-  PAWL_TRY_VOID(fit_prompts(body, context, request));
-  return request;
 }
 
 }  // namespace pawl::server

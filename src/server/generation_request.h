@@ -45,6 +45,11 @@ struct GenerationRequest {
 base::Result<GenerationRequest> read_common(const base::Json& body, Route route,
                                             const Limits& limits, const text::Tokenizer& tokenizer);
 
+// An array of ids, each checked against the vocabulary. `field`: for the error.
+base::Result<std::vector<base::TokenId>> read_ids(std::string_view field,
+                                                  const base::Json::Array& items,
+                                                  const text::Vocab& vocab);
+
 // Applies truncate_prompt_tokens, and refuses prompts that leave no room: both numbers are named.
 base::Result<void> fit_prompts(const base::Json& body, int64_t context, GenerationRequest& request);
 

@@ -22,7 +22,7 @@ class Watching(ServerTest):
             return [line for line in server.get("/metrics").body.decode().splitlines()
                     if not line.startswith("#") and "http_" not in line and "process" not in line]
         self.wait_for(lambda: server.metric("pawl_requests_finished_total") == 1 and
-                      server.metric("pawl_num_requests_running") == 0)
+                      server.metric("pawl_num_requests_running") + server.metric("pawl_ledger_rows_waiting") == 0)
         first = counters()
         threads = [threading.Thread(target=server.get, args=(path,)) for path in ["/health"] * 10 + ["/metrics"] * 10]
         for thread in threads:

@@ -20,6 +20,8 @@ void EndpointFlags::declare(CommandLine& line) {
   line.text({"--api-key-env", "NAME", "environment variable that holds the API key"}, key_variable);
   line.texts({"--header", "LINE", "'Name: value' with every request; repeatable"}, headers);
   line.text({"--body", "JSON", "members of every request's body, as an object", "none"}, fields);
+  line.text({"--ca-file", "FILE", "certificates to trust with https, PEM", "the system's"},
+            ca_file);
   line.flag(
       {"--natural-length", "", "does not ask for ignore_eos and min_tokens: answers may end early"},
       keeps_natural_length);
@@ -40,6 +42,7 @@ Result<lab::Endpoint> EndpointFlags::endpoint() const {
                  fmt::format("'{}' is neither chat nor completions", api), "--api"};
   }
   endpoint.is_chat = api == "chat";
+  endpoint.ca_file = ca_file.value_or("");
   for (const std::string& header : headers) {
     const size_t colon = header.find(':');
     if (colon == 0 || colon == std::string::npos ||

@@ -21,6 +21,7 @@ struct EndpointFlags {
   std::string key_variable = "OPENAI_API_KEY";
   std::vector<std::string> headers;
   std::optional<std::string> fields;  // JSON object
+  std::optional<std::string> ca_file;
   bool keeps_natural_length = false;
   double connect_s = 10, first_byte_s = 600, idle_s = 120, total_s = 0;
 

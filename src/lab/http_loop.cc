@@ -127,6 +127,7 @@ void configure(Transfer& transfer) {
   // Asks for no compression, and reads it if it comes all the same.
   curl.easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
   curl.easy_setopt(easy, CURLOPT_USERAGENT, "pawl");
+  if (!request.ca_file.empty()) curl.easy_setopt(easy, CURLOPT_CAINFO, request.ca_file.c_str());
   if (is_loopback(request.url)) curl.easy_setopt(easy, CURLOPT_NOPROXY, "*");
   curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.why.data());
   curl.easy_setopt(easy, CURLOPT_PRIVATE, &transfer);

@@ -36,6 +36,7 @@ struct HttpRequest {
   std::string body;                  // sent with POST
   std::vector<std::string> headers;  // "Name: value"
   HttpLimits limits;
+  std::string ca_file;  // certificates to trust, PEM, in place of the system's; empty: the system's
 };
 
 // The answer's head. Redirects are not followed: they are a status like others.

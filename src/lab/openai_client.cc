@@ -118,6 +118,7 @@ OpenAiClient::Id OpenAiClient::ask(Question question) {
   request.body = question_body(endpoint_, question).dump();
   request.headers = endpoint_.all_headers();
   request.limits = endpoint_.limits;
+  request.ca_file = endpoint_.ca_file;
   record.started_ns = clock_.now_ns();
   Running& placed = *running;
   HttpReader reader;

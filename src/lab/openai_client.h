@@ -30,6 +30,7 @@ struct Endpoint {
   bool forces_length = true;  // asks for ignore_eos and min_tokens where output_tokens is set
   bool asks_usage = true;     // stream_options.include_usage
   HttpLimits limits;
+  std::string ca_file;  // as in HttpRequest
 
   // The URL of "/v1/models" or, without "v1" in front, of "/tokenize".
   std::string url(std::string_view path) const;

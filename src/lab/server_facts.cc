@@ -23,6 +23,7 @@ HttpRequest request_to(const Endpoint& endpoint, std::string_view path) {
   request.url = endpoint.url(path);
   request.headers = endpoint.all_headers();
   request.limits = endpoint.limits;
+  request.ca_file = endpoint.ca_file;
   // Nothing asked here takes long; a stuck server is not waited for.
   request.limits.first_byte_ms = 30'000;
   return request;

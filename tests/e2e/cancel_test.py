@@ -2,7 +2,10 @@
 """pawl cancel against a running pawl serve, and against a server of one worker that goes on when its client leaves."""
 
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 
@@ -15,10 +18,12 @@ class StubbornServer:
 
     TOKEN_S = 0.005
 
-    def __init__(self, obeys):
+    def __init__(self, obeys, tls=None):
         self.obeys = obeys
+        self.tls = tls
+        self.heads = []
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.listener.getsockname()[1]}"
         self.worker = threading.Lock()
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -32,6 +37,11 @@ class StubbornServer:
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection):
+        if self.tls:
+            try:
+                connection = self.tls.wrap_socket(connection, server_side=True)
+            except OSError:  # the client does not trust us
+                return
         received = b""
         while b"\r\n\r\n" not in received:
             piece = connection.recv(65536)
@@ -39,6 +49,7 @@ class StubbornServer:
                 return
             received += piece
         head, body = received.split(b"\r\n\r\n", 1)
+        self.heads.append(head.decode())
         if not head.startswith(b"POST /v1/chat"):
             connection.sendall(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
             connection.close()
@@ -118,6 +129,28 @@ class CancelTest(ServerTest):
             self.assertEqual(report["decoded_source"], "probe")
             self.assertEqual(verdicts["stopped"], "holds" if obeys else "fails", report["verdicts"])
             self.assertEqual(verdicts["suffix"], "holds")
+
+    def test_https_is_trusted_only_with_a_certificate_and_carries_the_key(self):
+        if not shutil.which("openssl"):
+            self.skipTest("openssl is not here")
+        key, certificate = self.home / "key.pem", self.home / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                        "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        server = StubbornServer(True, tls)
+        self.addCleanup(server.close)
+        self.assert_error(self.pawl("cancel", "--url", server.url, "--quiet"), 3, server.url)
+        self.assertEqual(server.heads, [])
+        result = self.pawl("cancel", "--url", server.url, "--ca-file", certificate, "--after", "20", "--of", "200",
+                           "--header", "X-Team: lab", "--api-key-env", "LAB_KEY", "--json", "--quiet",
+                           LAB_KEY="secret")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for head in server.heads:
+            self.assertIn("Authorization: Bearer secret\r\n", head + "\r\n")
+            self.assertIn("X-Team: lab\r\n", head + "\r\n")
+        self.assertNotIn("secret", result.stdout + result.stderr)
 
     def test_wrong_use_and_nobody_there(self):
         self.assert_error(self.pawl("cancel"), 2, "--url")

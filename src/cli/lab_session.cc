@@ -42,7 +42,8 @@ bool is_local(std::string_view url) {
 
 // Two prompts of different length teach what a word costs where the server does not count.
 Result<void> learn_lengths(LabSession& session, const std::function<bool()>& should_stop) {
-  constexpr int64_t kWords[] = {24, 200};
+  // Short ones: a server that cuts long prompts would teach a wrong length.
+  constexpr int64_t kWords[] = {16, 96};
   std::optional<int64_t> tokens[2];
   for (int i = 0; i < 2; ++i) {
     lab::Question question;

@@ -90,7 +90,7 @@ function fitPlot(parent, points, band, x, y, main, fill) {
     const datasets = [{type: 'scatter', label: 'requests', data: points, backgroundColor: color(main), pointRadius: 3.5}];
     if (band) {
       datasets.push(
-        {type: 'line', label: 'fit', data: band.map(r => ({x: r[0], y: r[1]})), borderColor: color(main), borderWidth: 2, pointRadius: 0},
+        {type: 'line', label: 'fit', pointStyle: 'line', data: band.map(r => ({x: r[0], y: r[1]})), borderColor: color(main), borderWidth: 2, pointRadius: 0},
         {type: 'line', label: '95 % interval', data: band.map(r => ({x: r[0], y: r[3]})), borderWidth: 0, pointRadius: 0, backgroundColor: color(fill), fill: '+1', pointStyle: 'rect'},
         {type: 'line', label: '_low', data: band.map(r => ({x: r[0], y: r[2]})), borderWidth: 0, pointRadius: 0, backgroundColor: color(fill)});
     }

@@ -195,10 +195,14 @@ std::vector<double> Split::mean_request_draws(double prompt, double output) cons
   return draws;
 }
 
-Estimate Split::mean_request_ms(double prompt, double output) const {
-  const std::vector<double> draws = mean_request_draws(prompt, output);
+double Split::mean_request_at(double prompt, double output) const {
+  PAWL_CHECK(is_usable());
   const double tail = output > 1 ? (output - 1) * per_token_->fit.at(prompt + output / 2) : 0;
-  return {start_up_->fit.at(prompt - head_) + tail, middle_of(draws)};
+  return start_up_->fit.at(prompt - head_) + tail;
+}
+
+Estimate Split::mean_request_ms(double prompt, double output) const {
+  return {mean_request_at(prompt, output), middle_of(mean_request_draws(prompt, output))};
 }
 
 // Relative noise of single requests, one value for each draw: residuals of the requests most like

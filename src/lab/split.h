@@ -76,6 +76,7 @@ class Split {
 
   // Time to the last token: the mean of requests of that shape, …
   Estimate mean_request_ms(double prompt, double output) const;
+  double mean_request_at(double prompt, double output) const;  // its value alone
   // … its values over the draws, …
   std::vector<double> mean_request_draws(double prompt, double output) const;
   // … and a single one, with the noise that single requests of like lengths have.

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pawl sweep, compare, predict and report against a server whose two clocks are known, honest and behind a buffer."""
+
+import json
+import re
+import socket
+import threading
+import time
+
+import pawl_testing
+
+
+class TwoClocks:
+    """Raw TCP. A token per word of the prompt and 10 for the template; start-up and tail in plain sleeps."""
+
+    START_S, PROMPT_S, OUTPUT_S = 0.03, 0.001, 0.006
+
+    def __init__(self, buffers=False, context_limit=None):
+        self.buffers, self.context_limit = buffers, context_limit
+        self.prompts = []
+        self.worker = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection = self.listener.accept()[0]
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with connection:
+            received = b""
+            while b"\r\n\r\n" not in received:
+                piece = connection.recv(65536)
+                if not piece:
+                    return
+                received += piece
+            head, body = received.split(b"\r\n\r\n", 1)
+            if not head.startswith(b"POST /v1/chat"):
+                connection.sendall(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+                return
+            length = int(re.search(rb"content-length: *(\d+)", head.lower()).group(1))
+            while len(body) < length:
+                body += connection.recv(65536)
+            with self.worker:
+                self.stream(connection, json.loads(body))
+
+    def stream(self, connection, body):
+        text, tokens = body["messages"][0]["content"], body["max_tokens"]
+        self.prompts.append(text)
+        prompt = len(text.split()) + 10
+        if self.context_limit:
+            prompt = min(prompt, self.context_limit)
+        usage = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
+        held = []
+        is_stream = body.get("stream", False)
+        kind = b"text/event-stream" if is_stream else b"application/json"
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\nConnection: close\r\n\r\n")
+        time.sleep(self.START_S + self.PROMPT_S * prompt)
+        for i in range(tokens):
+            if i > 0:
+                time.sleep(self.OUTPUT_S)
+            held.append({"choices": [{"index": 0, "delta": {"content": f"w{i} "}, "finish_reason": None}]})
+            if is_stream and not self.buffers:
+                connection.sendall(b"data: " + json.dumps(held.pop()).encode() + b"\n\n")
+        if not is_stream:
+            whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "w " * tokens},
+                                  "finish_reason": "length"}], "usage": usage}
+            connection.sendall(json.dumps(whole).encode())
+            return
+        held.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
+        held.append({"choices": [], "usage": usage})
+        connection.sendall(b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in held) + b"data: [DONE]\n\n")
+
+
+class LatencyTest(pawl_testing.PawlTest):
+    SWEEP = ["--outputs", "1,8,32", "--fixed-prompt", "64", "--fixed-output", "8", "--reps", "3"]
+
+    def sweep(self, server, *more, prompts="32,64,128,256"):
+        done = self.pawl("sweep", "--url", server.url, "-m", "m", "--prompts", prompts, *self.SWEEP, "--json", *more, folder=self.home)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done.returncode, json.loads(done.stdout)
+
+    @staticmethod
+    def finding(result, name):
+        return next(v for v in result["verdicts"] if v["name"] == name)
+
+    def test_the_two_clocks_of_an_honest_server_and_what_follows_from_them(self):
+        server = TwoClocks()
+        status, result = self.sweep(server, "--report", "report.html")
+        print("    honest:", result["void_because"], result["fit"].get("coefficients"))
+        self.assertEqual(self.finding(result, "buffering")["finding"], "clear", self.finding(result, "buffering"))
+        self.assertEqual(self.finding(result, "cache")["finding"], "clear")
+        self.assertEqual(self.finding(result, "prompt cut")["finding"], "clear")
+        parts = result["fit"]["coefficients"]
+        # A busy machine sleeps longer, never shorter; a wrong fit would be off by a factor.
+        self.assertGreater(parts["b_ms"]["value"], 0.7)
+        self.assertLess(parts["b_ms"]["value"], 3)
+        self.assertGreater(parts["c0_ms"]["value"], 4)
+        self.assertLess(parts["c0_ms"]["value"], 20)
+        self.assertEqual(status, 1 if result["void_because"] else 0)
+        # S-157, S-159: no prompt twice but those of the probe, no warm-up among the measured.
+        self.assertEqual(len(server.prompts) - len(set(server.prompts)), 3)
+        page = (self.home / "report.html").read_text()
+        self.assertNotRegex(page, r"<script[^>]+src|<link|@import")
+        # The same command goes on from the records and finds nothing left to send.
+        sent = len(server.prompts)
+        self.sweep(server)
+        self.assertEqual(len(server.prompts), sent + 2)  # what two prompts are long, asked anew
+        # From the profile, without the server.
+        server.listener.close()
+        done = self.pawl("predict", "--a", "64,30", "--b", "64,8", "--profile", "pawl-sweep.json", "--json", folder=self.home)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([rule["slower"] for rule in json.loads(done.stdout)["rules"]], ["a"] * 3)
+        done = self.pawl("report", "pawl-sweep.json", "-o", "again.html", folder=self.home)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Chart.js", (self.home / "again.html").read_text())
+
+    def test_a_buffer_on_the_way_voids_the_split(self):
+        status, result = self.sweep(TwoClocks(buffers=True))
+        self.assertEqual(status, 1)
+        self.assertIn("TTFT void", self.finding(result, "buffering")["text"])
+
+    def test_s162_a_cut_prompt_is_named(self):
+        status, result = self.sweep(TwoClocks(context_limit=128), prompts="32,64,96,256,512")
+        verdict = self.finding(result, "prompt cut")
+        self.assertEqual(verdict["finding"], "found")
+        self.assertIn("prompt cut at 128", verdict["text"])
+        self.assertTrue(all(point["prompt_asked"] <= 128 for point in result["points"]))
+
+    def test_two_shapes_in_turn(self):
+        done = self.pawl("compare", "--url", TwoClocks().url, "-m", "m", "--a", "300,2", "--b", "20,40", "--reps", "5",
+                         "--json", folder=self.home)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertEqual(result["a"]["dominated_by"], "start-up")
+        self.assertEqual(result["b"]["dominated_by"], "output")
+        self.assertAlmostEqual(result["order_turns_at_exchange_rate"], 280 / 38, delta=0.5)
+
+    def test_published_deployments_and_the_fence(self):
+        done = self.pawl("predict", "--a", "0,500@70b-a100", "--b", "0,2000@8b-h100", "--json", "--output-length")
+        self.assertEqual(done.returncode, 1)  # the rule that was asked for refuses
+        length, rate, _ = json.loads(done.stdout)["rules"]
+        self.assertEqual(length["state"], "refuses")
+        self.assertEqual(len(length["reasons"]), 2)
+        self.assertEqual((round(rate["a_ms"]["value"]), round(rate["b_ms"]["value"])), (25000, 22222))
+        done = self.pawl("predict", "--a", "20000,50@claim", "--b", "200,2000@claim", "--json")
+        self.assertEqual(done.returncode, 0)
+        self.assertAlmostEqual(json.loads(done.stdout)["order_turns_at_exchange_rate"], 10.15, delta=0.01)
+
+    def test_wrong_usage_is_told_in_one_line(self):
+        for arguments in (["predict", "--a", "1"], ["predict", "--a", "5,5@nowhere", "--b", "5,5"], ["compare", "--a", "1,1"],
+                          ["sweep"], ["sweep", "--url", "x", "--prompts", "1,2"], ["report"]):
+            done = self.pawl(*arguments, folder=self.home)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertTrue(done.stderr.startswith("pawl: error: "), done.stderr)
+
+
+if __name__ == "__main__":
+    pawl_testing.main()

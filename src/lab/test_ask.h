@@ -70,6 +70,7 @@ struct Exchange {
   double sent_ms(size_t i) const {
     return static_cast<double>(seen.sent_ns.at(i) - seen.received_ns) / 1e6;
   }
+  double lateness_ms = 0;  // of the endpoint itself: sent behind the script, the most
 };
 inline Exchange exchange(const std::vector<tests::Step>& steps, Question asked = question(),
                          HttpLimits limits = {}) {
@@ -77,6 +78,9 @@ inline Exchange exchange(const std::vector<tests::Step>& steps, Question asked =
   Exchange both;
   both.record = client_at(server.url(), limits)->ask_alone(std::move(asked));
   both.seen = server.requests().at(0);
+  for (size_t i = 0; i < both.seen.sent_ns.size(); ++i) {
+    both.lateness_ms = std::max(both.lateness_ms, both.sent_ms(i) - steps[i].at_ms);
+  }
   return both;
 }
 

@@ -3,9 +3,12 @@
 
 import json
 import re
+import shutil
 import socket
+import subprocess
 import threading
 import time
+import unittest
 
 import pawl_testing
 
@@ -78,6 +81,45 @@ class TwoClocks:
         connection.sendall(b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in held) + b"data: [DONE]\n\n")
 
 
+class Nginx:
+    """The proxy of many deployments, before `url`, in a folder of its own."""
+
+    CONFIGURATION = """
+daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;
+events {{ worker_connections 64; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {url}; proxy_buffering {buffering};
+    proxy_buffers 8 32k; proxy_buffer_size 32k; }} }}
+}}
+"""
+
+    def __init__(self, test, url, buffering):
+        folder = test.home / f"nginx-{buffering}"
+        folder.mkdir()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        text = self.CONFIGURATION.format(folder=folder, port=port, url=url, buffering=buffering)
+        (folder / "nginx.conf").write_text(text)
+        process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        test.addCleanup(process.wait, 10)
+        test.addCleanup(process.terminate)
+        self.url = f"http://127.0.0.1:{port}"
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError((folder / "error.log").read_text())
+
+
+NGINX = shutil.which("nginx") or (shutil.which("nginx", path="/usr/sbin"))
+
+
 class LatencyTest(pawl_testing.PawlTest):
     SWEEP = ["--outputs", "1,8,32", "--fixed-prompt", "64", "--fixed-output", "8", "--reps", "3"]
 
@@ -125,6 +167,16 @@ class LatencyTest(pawl_testing.PawlTest):
         status, result = self.sweep(TwoClocks(buffers=True))
         self.assertEqual(status, 1)
         self.assertIn("TTFT void", self.finding(result, "buffering")["text"])
+
+    @unittest.skipUnless(NGINX, "nginx is not here")
+    def test_nginx_is_found_where_it_buffers_and_cleared_where_it_does_not(self):
+        server = TwoClocks()
+        for buffering, expected in (("on", "found"), ("off", "clear")):
+            (self.home / "pawl-sweep.records.jsonl").unlink(missing_ok=True)
+            _, result = self.sweep(Nginx(self, server.url, buffering))
+            verdict = self.finding(result, "buffering")
+            print(f"    proxy_buffering {buffering}: {verdict['finding']}, {verdict['text']}")
+            self.assertEqual(verdict["finding"], expected)
 
     def test_s162_a_cut_prompt_is_named(self):
         status, result = self.sweep(TwoClocks(context_limit=128), prompts="32,64,96,256,512")

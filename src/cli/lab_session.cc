@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "base/json.h"
 #include "base/pending_file.h"
@@ -134,7 +135,10 @@ Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& cl
   } else if (is_local(endpoint.base_url)) {
     conditions.server_machine = conditions.client_machine;
   }
-  if (flags.is_self && flags.threads) conditions.server_threads = flags.threads;
+  if (flags.is_self) {
+    conditions.server_threads =
+        flags.threads.value_or(static_cast<int64_t>(std::thread::hardware_concurrency()));
+  }
   conditions.concurrency = flags.concurrency;
   conditions.cache = knows_cache_salt(session.facts) ? "unique prompt heads and cache salts"
                                                      : "unique prompt heads";

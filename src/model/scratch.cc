@@ -17,6 +17,8 @@ class Cutter {
     used_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
   }
   int64_t used() const { return used_; }
+  // The next piece begins here: what was cut from there on is needed at other times.
+  void go_to(int64_t offset) { used_ = offset; }
 
  private:
   std::byte* base_;
@@ -35,13 +37,18 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   const int64_t hidden = tokens * std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
   cutter.cut(s.x, tokens * c.width);
   cutter.cut(s.normed, tokens * c.width);
+  cutter.cut(s.added, tokens * c.width);
+  // Attention and feed-forward take turns: what one fills, the other has no use for.
+  const int64_t shared = cutter.used();
   cutter.cut(s.q, tokens * queries);
   cutter.cut(s.k, tokens * c.max_kv_heads() * c.head_dim);
   cutter.cut(s.v, tokens * c.max_kv_heads() * c.value_dim);
   cutter.cut(s.attended, tokens * values);
-  cutter.cut(s.added, tokens * c.width);
+  const int64_t attention_end = cutter.used();
+  cutter.go_to(shared);
   cutter.cut(s.gate, hidden);
   cutter.cut(s.up, hidden);
+  cutter.go_to(std::max(attention_end, cutter.used()));
   cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
                        kernels::a8_row_bytes((widest + 31) / 32 * 32));
   cutter.cut(s.rows, int64_t{limits.max_rows} * c.width);

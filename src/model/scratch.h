@@ -39,7 +39,8 @@ struct FoldTask {
   int64_t first_partial, partials;
 };
 
-// T = max_tokens, R = max_rows. All 64-byte aligned.
+// T = max_tokens, R = max_rows. All 64-byte aligned. q, k, v and attended share their memory with
+// gate and up.
 struct Scratch {
   static base::Result<Scratch> create(const ModelConfig& config, const Limits& limits, int threads);
 

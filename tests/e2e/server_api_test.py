@@ -3,6 +3,7 @@
 
 import math
 import random
+import threading
 
 from pawl_testing import main
 from server_testing import CHAT_MODEL, GEMMA, ServerTest
@@ -50,6 +51,20 @@ class Completions(ServerTest):
         self.assertIsNone(choice["logprobs"]["top_logprobs"][0])
         for value in choice["logprobs"]["token_logprobs"][1:]:
             self.assertTrue(-9999 <= value <= 0)
+
+    def test_S016_a_text_as_key_of_logit_bias_is_named_and_harms_nobody(self):
+        alone = self.complete(max_tokens=120, ignore_eos=True)["choices"][0]["text"]
+        beside = []
+        stream = threading.Thread(target=lambda: beside.append(
+            self.complete(max_tokens=120, ignore_eos=True)["choices"][0]["text"]))
+        stream.start()
+        for key in ("AI", "1.5", "-1", "99999999", "", "1e2", " 5", "0x10"):
+            self.refused(400, "logit_bias", param="logit_bias", logit_bias={key: -100})
+        for value in ("-100", None, [1], 101, -100.5, True):
+            self.refused(400, "logit_bias", param="logit_bias", logit_bias={"5": value})
+        self.refused(400, "AI", logit_bias={"AI": -100})
+        stream.join()
+        self.assertEqual(beside, [alone])
 
     def test_S035_n_choices_with_different_seeds(self):
         for prompts, n in ((1, 3), (2, 2)):

@@ -108,15 +108,15 @@ def summarize(streams):
 
 
 class Server:
-    def __init__(self, name, command, environment=None):
-        self.name, self.command, self.environment = name, command, environment
+    def __init__(self, name, command):
+        self.name, self.command = name, command
 
     @contextlib.contextmanager
     def running(self):
         port = free_port()
         command = [str(word).replace("PORT", str(port)) for word in self.command]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              env=self.environment) as process:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
             try:
                 deadline = time.monotonic() + READY_S
                 while True:

@@ -13,16 +13,11 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-namespace {
-
-// Now, as the clock on the wall shows it: some templates write the date.
 int64_t local_seconds() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   return ::localtime_r(&now, &local) == nullptr ? now : now + local.tm_gmtoff;
 }
-
-}  // namespace
 
 void ChatFlags::declare(CommandLine& line) {
   line.group("Chat");

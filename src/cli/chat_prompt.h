@@ -2,6 +2,7 @@
 // The chat part of a prompt: which template, which messages, and the ids that come of it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -34,5 +35,8 @@ base::Json chat_message(const std::string& role, const std::string& content);
 // The ids of a conversation at whose end the assistant answers. Errors of the template.
 base::Result<Prompt> chat_prompt(const text::ChatTemplate& chat, const base::Json& messages,
                                  const engine::Runtime& runtime, const base::Clock& clock);
+
+// Now, as the clock on the wall shows it, in seconds since 1970: some templates write the date.
+int64_t local_seconds();
 
 }  // namespace pawl::cli

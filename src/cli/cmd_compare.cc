@@ -58,34 +58,13 @@ Result<std::vector<lab::RequestRecord>> measure(const CompareFlags& flags, LabSe
                                                 const std::vector<lab::Planned>& plan,
                                                 const base::Clock& clock,
                                                 const InterruptWatch& interrupt) {
-  std::vector<lab::RequestRecord> records;
-  std::optional<lab::Recorder> recorder;
-  if (flags.records) {
-    base::Json header;
-    base::Json& experiment = header["experiment"];
-    experiment["command"] = "compare";
-    experiment["a"] = *flags.a;
-    experiment["b"] = *flags.b;
-    experiment["model"] = session.conditions.model;
-    experiment["concurrency"] = flags.lab.concurrency;
-    header["conditions"] = lab::conditions_json(session.conditions);
-    PAWL_TRY(lab::Recorder opened, lab::Recorder::open(*flags.records, header));
-    records = opened.found().records;
-    recorder.emplace(std::move(opened));
-  }
-  const auto rest = lab::remaining(plan, records);
-  PlanProgress progress(flags.lab.is_quiet, rest, clock);
-  lab::RunEvents events;
-  events.should_stop = [&] { return interrupt.has_stopped(); };
-  events.record = [&](const lab::RequestRecord& record) -> Result<void> {
-    progress.advance(record);
-    records.push_back(record);
-    if (recorder) return recorder->add(record);
-    return {};
-  };
-  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
-                              session.run_options(records.size()), clock, events));
-  return records;
+  base::Json experiment;
+  experiment["command"] = "compare";
+  experiment["a"] = *flags.a;
+  experiment["b"] = *flags.b;
+  experiment["model"] = session.conditions.model;
+  experiment["concurrency"] = flags.lab.concurrency;
+  return run_plan_recorded(session, plan, flags.lab, clock, interrupt, flags.records, experiment);
 }
 
 void print_half(std::string_view name, const lab::Half& half) {

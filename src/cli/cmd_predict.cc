@@ -157,31 +157,11 @@ Result<std::vector<lab::RequestRecord>> measure(const PredictFlags& flags, LabSe
                                                 const lab::Split& split, const base::Clock& clock,
                                                 const InterruptWatch& interrupt) {
   const auto plan = lab::plan_score(split, flags.pairs, flags.lab.seed_or_default());
-  std::vector<lab::RequestRecord> records;
-  std::optional<lab::Recorder> recorder;
-  if (flags.records) {
-    Json header;
-    header["experiment"]["command"] = "predict --score";
-    header["experiment"]["profile"] = *flags.profile;
-    header["experiment"]["seed"] = flags.lab.seed_or_default();
-    header["conditions"] = lab::conditions_json(session.conditions);
-    PAWL_TRY(lab::Recorder opened, lab::Recorder::open(*flags.records, header));
-    records = opened.found().records;
-    recorder.emplace(std::move(opened));
-  }
-  const auto rest = lab::remaining(plan, records);
-  PlanProgress progress(flags.lab.is_quiet, rest, clock);
-  lab::RunEvents events;
-  events.should_stop = [&] { return interrupt.has_stopped(); };
-  events.record = [&](const lab::RequestRecord& record) -> Result<void> {
-    progress.advance(record);
-    records.push_back(record);
-    if (recorder) return recorder->add(record);
-    return {};
-  };
-  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
-                              session.run_options(records.size()), clock, events));
-  return records;
+  Json experiment;
+  experiment["command"] = "predict --score";
+  experiment["profile"] = *flags.profile;
+  experiment["seed"] = flags.lab.seed_or_default();
+  return run_plan_recorded(session, plan, flags.lab, clock, interrupt, flags.records, experiment);
 }
 
 Result<ExitStatus> score_pairs(const CommandLine& line, PredictFlags& flags) {

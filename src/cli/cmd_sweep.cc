@@ -96,16 +96,7 @@ Result<std::vector<lab::RequestRecord>> measure(const SweepFlags& flags, LabSess
   const bool has_work =
       std::any_of(rest.begin(), rest.end(), [](const auto& p) { return !p.is_warm_up; });
   if (!has_work) return records;
-  PlanProgress progress(flags.lab.is_quiet, rest, clock);
-  lab::RunEvents events;
-  events.should_stop = [&] { return interrupt.has_stopped(); };
-  events.record = [&](const lab::RequestRecord& record) {
-    progress.advance(record);
-    records.push_back(record);
-    return recorder.add(record);
-  };
-  PAWL_TRY_VOID(lab::run_plan(*session.client, *session.prompts, rest,
-                              session.run_options(records.size()), clock, events));
+  PAWL_TRY_VOID(run_planned(session, rest, flags.lab, clock, interrupt, &recorder, records));
   return records;
 }
 

@@ -165,6 +165,26 @@ Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& cl
   return session;
 }
 
+namespace {
+
+// How far a plan is, with the time left: on a terminal one line that is drawn over.
+class PlanProgress {
+ public:
+  PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan, const base::Clock& clock);
+  ~PlanProgress();  // clears the line
+  PlanProgress(const PlanProgress&) = delete;
+  PlanProgress& operator=(const PlanProgress&) = delete;
+
+  void advance(const lab::RequestRecord& record);
+
+ private:
+  bool is_shown_;
+  const base::Clock& clock_;
+  int64_t start_ns_;
+  size_t done_ = 0, all_;
+  double done_weight_ = 0, all_weight_ = 0;
+};
+
 PlanProgress::PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan,
                            const base::Clock& clock)
     : is_shown_(!is_quiet && is_terminal(STDERR_FILENO)),
@@ -194,6 +214,45 @@ void PlanProgress::advance(const lab::RequestRecord& record) {
   fmt::print(stderr, "\r{} {} of {}, about {} left  {} {}\x1b[K", bar, done_, all_,
              human_seconds(left_s), record.asked.arm, record.asked.label);
   std::fflush(stderr);
+}
+
+}  // namespace
+
+Result<void> run_planned(LabSession& session, const std::vector<lab::Planned>& rest,
+                         const LabFlags& flags, const base::Clock& clock,
+                         const InterruptWatch& interrupt, lab::Recorder* recorder,
+                         std::vector<lab::RequestRecord>& records) {
+  PlanProgress progress(flags.is_quiet, rest, clock);
+  lab::RunEvents events;
+  events.should_stop = [&] { return interrupt.has_stopped(); };
+  events.record = [&](const lab::RequestRecord& record) -> Result<void> {
+    progress.advance(record);
+    records.push_back(record);
+    if (recorder != nullptr) return recorder->add(record);
+    return {};
+  };
+  return lab::run_plan(*session.client, *session.prompts, rest, session.run_options(records.size()),
+                       clock, events);
+}
+
+Result<std::vector<lab::RequestRecord>> run_plan_recorded(
+    LabSession& session, const std::vector<lab::Planned>& plan, const LabFlags& flags,
+    const base::Clock& clock, const InterruptWatch& interrupt,
+    const std::optional<std::string>& path, const base::Json& experiment) {
+  std::vector<lab::RequestRecord> records;
+  std::optional<lab::Recorder> recorder;
+  if (path) {
+    base::Json header;
+    header["experiment"] = experiment;
+    header["conditions"] = lab::conditions_json(session.conditions);
+    PAWL_TRY(lab::Recorder opened, lab::Recorder::open(*path, header));
+    records = opened.found().records;
+    recorder.emplace(std::move(opened));
+  }
+  const auto rest = lab::remaining(plan, records);
+  PAWL_TRY_VOID(run_planned(session, rest, flags, clock, interrupt, recorder ? &*recorder : nullptr,
+                            records));
+  return records;
 }
 
 std::string human_seconds(double seconds) {

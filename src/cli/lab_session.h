@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -18,6 +19,7 @@
 #include "lab/openai_client.h"
 #include "lab/plan.h"
 #include "lab/prompts.h"
+#include "lab/recorder.h"
 #include "lab/server_facts.h"
 
 namespace pawl::cli {
@@ -56,23 +58,19 @@ struct LabSession {
 base::Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& clock,
                                           const InterruptWatch& interrupt);
 
-// How far a plan is, with the time left: on a terminal one line that is drawn over.
-class PlanProgress {
- public:
-  PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan, const base::Clock& clock);
-  ~PlanProgress();  // clears the line
-  PlanProgress(const PlanProgress&) = delete;
-  PlanProgress& operator=(const PlanProgress&) = delete;
+// Asks what of the plan is left, with a line of progress. Each answer is appended to `records`,
+// which may hold some already, and to the recorder where there is one (null: none).
+base::Result<void> run_planned(LabSession& session, const std::vector<lab::Planned>& rest,
+                               const LabFlags& flags, const base::Clock& clock,
+                               const InterruptWatch& interrupt, lab::Recorder* recorder,
+                               std::vector<lab::RequestRecord>& records);
 
-  void advance(const lab::RequestRecord& record);
-
- private:
-  bool is_shown_;
-  const base::Clock& clock_;
-  int64_t start_ns_;
-  size_t done_ = 0, all_;
-  double done_weight_ = 0, all_weight_ = 0;
-};
+// The same for a whole plan, gone on with where `path`, a file of raw records, holds a part of it;
+// no path: nothing is kept. `experiment`: what must be equal for that.
+base::Result<std::vector<lab::RequestRecord>> run_plan_recorded(
+    LabSession& session, const std::vector<lab::Planned>& plan, const LabFlags& flags,
+    const base::Clock& clock, const InterruptWatch& interrupt,
+    const std::optional<std::string>& path, const base::Json& experiment);
 
 // Of the time an exchange rate of 10 would give: good enough for a first estimate.
 std::string human_seconds(double seconds);  // "45 s", "3 min 20 s"

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 
 #include "base/log.h"
+#include "cli/chat_prompt.h"
 #include "cli/model_session.h"
 #include "model/model.h"
 #include "text/chat_template.h"
@@ -39,13 +39,6 @@ int64_t written_s(const std::string& path) {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::file_clock::to_sys(time).time_since_epoch())
       .count();
-}
-
-// Now, as the clock on the wall shows it: some templates write the date.
-int64_t local_seconds() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  return ::localtime_r(&now, &local) == nullptr ? now : now + local.tm_gmtoff;
 }
 
 // The template that was asked for, else the model's own. One that is not there, or that nothing

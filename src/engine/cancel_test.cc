@@ -10,17 +10,11 @@
 namespace pawl::engine {
 namespace {
 
-class CancelTest : public testing::Test {
+class CancelTest : public SmallModelTest {
  protected:
   static constexpr int kKinds = 10;
 
-  void SetUp() override {
-    const auto path = tests::golden_path("tiny/llama-spm.gguf");
-    if (!path) GTEST_SKIP() << "missing: golden/tiny/llama-spm.gguf";
-    auto runtime = Runtime::open(*path, {.threads = 1});
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
-  }
+  void SetUp() override { open("llama-spm", 1); }
 
   void start(EngineLimits limits) {
     auto made = Engine::create(*runtime_, limits, clock_);
@@ -47,7 +41,6 @@ class CancelTest : public testing::Test {
   }
 
   base::SteadyClock clock_;
-  std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Engine> engine_;
   int32_t before_ = 0;
   std::map<int, std::vector<base::TokenId>> alone_;

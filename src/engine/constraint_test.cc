@@ -40,14 +40,11 @@ class Script final : public policy::Constraint {
   std::vector<TokenId> script_, end_ids_;
 };
 
-class ConstraintTest : public testing::Test {
+class ConstraintTest : public SmallModelTest {
  protected:
   void SetUp() override {
-    const auto path = tests::golden_path("tiny/gemma3.gguf");
-    if (!path) GTEST_SKIP() << "missing: golden/tiny/gemma3.gguf";
-    auto runtime = Runtime::open(*path, {.threads = 2});
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
+    open("gemma3", 2);
+    if (runtime_ == nullptr) return;
     const auto ids = runtime_->tokenizer().vocab().end_ids();
     end_ids_.assign(ids.begin(), ids.end());
     ASSERT_FALSE(end_ids_.empty());
@@ -71,7 +68,6 @@ class ConstraintTest : public testing::Test {
   }
 
   base::SteadyClock clock_;
-  std::unique_ptr<Runtime> runtime_;
   std::vector<TokenId> end_ids_;
 };
 

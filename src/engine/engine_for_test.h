@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "engine/engine.h"
+#include "support/golden.h"
 
 namespace pawl::engine {
 
@@ -54,6 +55,26 @@ class Digests final : public StepObserver {
   }
 
   std::map<int64_t, Rows> rows;
+};
+
+// A test on one of the small models; without it the test is skipped and says so.
+class SmallModelTest : public testing::Test {
+ protected:
+  void open(const std::string& name, int threads) {
+    const auto path = tests::golden_path("tiny/" + name + ".gguf");
+    if (!path) GTEST_SKIP() << "missing: golden/tiny/" << name << ".gguf";
+    auto runtime = Runtime::open(*path, {.threads = threads});
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    runtime_ = std::move(runtime).value();
+  }
+
+  std::unique_ptr<Engine> engine(const EngineLimits& limits, const base::Clock& clock) const {
+    auto made = Engine::create(*runtime_, limits, clock);
+    EXPECT_TRUE(made.ok());
+    return std::move(made).value();
+  }
+
+  std::unique_ptr<Runtime> runtime_;
 };
 
 inline std::vector<base::TokenId> numbered_prompt(int length, int salt) {

@@ -1,79 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step on a small model: what a request gets does not depend on who runs beside it, every token
 // costs one pass, every life ends once and gives its blocks back.
-#include "engine/engine.h"
-
-#include <gtest/gtest.h>
-
-#include "support/golden.h"
+#include "engine/engine_for_test.h"
 
 namespace pawl::engine {
 namespace {
 
 using base::TokenId;
 
-class Recorder final : public EventSink {
- public:
-  void on_delta(const Delta& delta) override {
-    ids.push_back(delta.id);
-    text += delta.text;
-    if (stop_after != 0 && ids.size() == stop_after) source.request_stop();
-  }
-  void on_finished(const Finished& f) override {
-    finished = f;
-    text += f.text;
-    ++finishes;
-  }
-
-  std::vector<TokenId> ids;
-  std::string text;
-  Finished finished;
-  int finishes = 0;
-  size_t stop_after = 0;
-  std::stop_source source;
-};
-
-class EngineTest : public testing::Test {
+class EngineTest : public SmallModelTest {
  protected:
-  void SetUp() override {
-    const auto path = tests::golden_path("tiny/gemma3.gguf");
-    if (!path) GTEST_SKIP() << "missing: golden/tiny/gemma3.gguf";
-    auto runtime = Runtime::open(*path, {.threads = 2});
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
-  }
+  void SetUp() override { open("gemma3", 2); }
 
-  std::unique_ptr<Engine> engine(EngineLimits limits) {
-    auto made = Engine::create(*runtime_, limits, clock_);
-    EXPECT_TRUE(made.ok());
-    return std::move(made).value();
-  }
-
-  static Request request(Recorder& recorder, std::vector<TokenId> prompt, int64_t max_tokens) {
-    Request r;
-    r.prompt = std::move(prompt);
-    r.policy.ignore_eos = true;
-    r.policy.seed = 7;
-    r.stops.max_tokens = max_tokens;
-    r.sink = &recorder;
-    r.stop_token = recorder.source.get_token();
-    return r;
-  }
-
-  static std::vector<TokenId> prompt(int length, int salt) {
-    std::vector<TokenId> ids{2};
-    for (int i = 1; i < length; ++i) ids.push_back(6 + (i * 37 + salt * 101) % 500);
-    return ids;
+  std::unique_ptr<Engine> engine(const EngineLimits& limits) const {
+    return SmallModelTest::engine(limits, clock_);
   }
 
   base::SteadyClock clock_;
-  std::unique_ptr<Runtime> runtime_;
 };
 
 TEST_F(EngineTest, S052_TextDoesNotDependOnNeighboursOrBudget) {
   Recorder alone;
   auto single = engine({.context = 256});
-  ASSERT_TRUE(single->submit(request(alone, prompt(40, 0), 60)).ok());
+  ASSERT_TRUE(single->submit(request_for(alone, numbered_prompt(40, 0), 60)).ok());
   single->run_until_idle();
   ASSERT_EQ(alone.ids.size(), 60u);
 
@@ -83,10 +32,10 @@ TEST_F(EngineTest, S052_TextDoesNotDependOnNeighboursOrBudget) {
     std::vector<Recorder> recorders(9);
     for (int i = 0; i < 9; ++i) {
       const int salt = i % 3;
-      ASSERT_TRUE(
-          shared
-              ->submit(request(recorders[static_cast<size_t>(i)], prompt(40 + 30 * salt, salt), 60))
-              .ok());
+      ASSERT_TRUE(shared
+                      ->submit(request_for(recorders[static_cast<size_t>(i)],
+                                           numbered_prompt(40 + 30 * salt, salt), 60))
+                      .ok());
     }
     shared->run_until_idle();
     for (size_t i = 0; i < 9; i += 3) EXPECT_EQ(recorders[i].ids, alone.ids) << "budget " << budget;
@@ -99,7 +48,7 @@ TEST_F(EngineTest, GreedyIdsAreThoseOfTheReference) {
   if (!path) GTEST_SKIP() << "missing: golden/tiny/gemma3.json";
   const auto info = tests::read_json(*path);
   Recorder recorder;
-  Request r = request(recorder, info["sequences"][1].get<std::vector<TokenId>>(), 32);
+  Request r = request_for(recorder, info["sequences"][1].get<std::vector<TokenId>>(), 32);
   r.policy.temperature = 0;
   auto e = engine({.context = 256});
   ASSERT_TRUE(e->submit(std::move(r)).ok());
@@ -110,7 +59,7 @@ TEST_F(EngineTest, GreedyIdsAreThoseOfTheReference) {
 TEST_F(EngineTest, EveryTokenCostsOnePass) {
   Recorder recorder;
   auto e = engine({.context = 256, .tokens_per_step = 16});
-  ASSERT_TRUE(e->submit(request(recorder, prompt(40, 1), 20)).ok());
+  ASSERT_TRUE(e->submit(request_for(recorder, numbered_prompt(40, 1), 20)).ok());
   e->run_until_idle();
   EXPECT_EQ(recorder.finished.usage.prompt_tokens, 40);
   EXPECT_EQ(recorder.finished.usage.completion_tokens, 20);
@@ -124,9 +73,9 @@ TEST_F(EngineTest, CancellingEndsWithinOneStepAndGivesAllBlocksBack) {
   const int32_t before = e->free_blocks();
   Recorder quits, stays, never_starts;
   quits.stop_after = 5;
-  ASSERT_TRUE(e->submit(request(quits, prompt(40, 0), 60)).ok());
-  ASSERT_TRUE(e->submit(request(stays, prompt(40, 1), 30)).ok());
-  ASSERT_TRUE(e->submit(request(never_starts, prompt(40, 2), 30)).ok());
+  ASSERT_TRUE(e->submit(request_for(quits, numbered_prompt(40, 0), 60)).ok());
+  ASSERT_TRUE(e->submit(request_for(stays, numbered_prompt(40, 1), 30)).ok());
+  ASSERT_TRUE(e->submit(request_for(never_starts, numbered_prompt(40, 2), 30)).ok());
   never_starts.source.request_stop();
   never_starts.source.request_stop();  // twice is once
   e->run_until_idle();
@@ -142,12 +91,12 @@ TEST_F(EngineTest, CancellingEndsWithinOneStepAndGivesAllBlocksBack) {
 TEST_F(EngineTest, S023_APromptThatLeavesNoRoomIsRefusedWithBothNumbers) {
   auto e = engine({.context = 256});
   Recorder recorder;
-  ASSERT_TRUE(e->submit(request(recorder, prompt(255, 0), 10)).ok());
+  ASSERT_TRUE(e->submit(request_for(recorder, numbered_prompt(255, 0), 10)).ok());
   e->run_until_idle();
   EXPECT_EQ(recorder.ids.size(), 1u);
   EXPECT_EQ(recorder.finished.reason, FinishReason::kLength);
   for (const int length : {256, 257, 2560}) {
-    const auto refused = e->submit(request(recorder, prompt(length, 0), 10));
+    const auto refused = e->submit(request_for(recorder, numbered_prompt(length, 0), 10));
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().message.find(std::to_string(length)), std::string::npos);
     EXPECT_NE(refused.error().message.find("context of 256"), std::string::npos);
@@ -157,11 +106,11 @@ TEST_F(EngineTest, S023_APromptThatLeavesNoRoomIsRefusedWithBothNumbers) {
 TEST_F(EngineTest, S024_GenerationEndsAtTheEndOfTheContext) {
   auto e = engine({.context = 64});
   Recorder recorder, after;
-  ASSERT_TRUE(e->submit(request(recorder, prompt(40, 0), 100000)).ok());
+  ASSERT_TRUE(e->submit(request_for(recorder, numbered_prompt(40, 0), 100000)).ok());
   e->run_until_idle();
   EXPECT_EQ(recorder.ids.size(), 24u);
   EXPECT_EQ(recorder.finished.reason, FinishReason::kLength);
-  ASSERT_TRUE(e->submit(request(after, prompt(40, 0), 3)).ok());
+  ASSERT_TRUE(e->submit(request_for(after, numbered_prompt(40, 0), 3)).ok());
   e->run_until_idle();
   EXPECT_EQ(after.ids.size(), 3u);
 }
@@ -170,7 +119,7 @@ TEST_F(EngineTest, S006_IdsOutsideTheVocabularyAreNamedWithTheRange) {
   auto e = engine({.context = 256});
   Recorder recorder;
   for (const TokenId id : {-1, 512, 2147483647}) {
-    const auto refused = e->submit(request(recorder, {2, id}, 4));
+    const auto refused = e->submit(request_for(recorder, {2, id}, 4));
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().message.find(std::to_string(id)), std::string::npos);
     EXPECT_NE(refused.error().message.find("511"), std::string::npos) << refused.error().message;
@@ -182,7 +131,8 @@ TEST_F(EngineTest, S053_MoreRequestsThanRoomAreAnsweredInOrderOfArrival) {
   std::vector<Recorder> recorders(4);
   std::vector<int64_t> finished_ns;
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(e->submit(request(recorders[static_cast<size_t>(i)], prompt(20, i), 10)).ok());
+    ASSERT_TRUE(
+        e->submit(request_for(recorders[static_cast<size_t>(i)], numbered_prompt(20, i), 10)).ok());
   }
   e->run_until_idle();
   for (const Recorder& r : recorders) {
@@ -196,7 +146,7 @@ TEST_F(EngineTest, S053_MoreRequestsThanRoomAreAnsweredInOrderOfArrival) {
 TEST_F(EngineTest, S021_NoByteOfAStopStringLeaves) {
   auto e = engine({.context = 256});
   Recorder whole;
-  ASSERT_TRUE(e->submit(request(whole, prompt(40, 0), 60)).ok());
+  ASSERT_TRUE(e->submit(request_for(whole, numbered_prompt(40, 0), 60)).ok());
   e->run_until_idle();
   size_t begin = whole.text.size() / 2;
   while ((static_cast<unsigned char>(whole.text[begin]) & 0xc0) == 0x80) ++begin;
@@ -206,7 +156,7 @@ TEST_F(EngineTest, S021_NoByteOfAStopStringLeaves) {
   const std::string stop = whole.text.substr(begin, end - begin);
 
   Recorder stopped;
-  Request r = request(stopped, prompt(40, 0), 60);
+  Request r = request_for(stopped, numbered_prompt(40, 0), 60);
   r.stops.strings = {"not in there", stop};
   ASSERT_TRUE(e->submit(std::move(r)).ok());
   e->run_until_idle();
@@ -218,7 +168,7 @@ TEST_F(EngineTest, S021_NoByteOfAStopStringLeaves) {
 TEST_F(EngineTest, NoTokensAskedForMeansThePromptAlone) {
   auto e = engine({.context = 256});
   Recorder recorder;
-  ASSERT_TRUE(e->submit(request(recorder, prompt(40, 0), 0)).ok());
+  ASSERT_TRUE(e->submit(request_for(recorder, numbered_prompt(40, 0), 0)).ok());
   e->run_until_idle();
   EXPECT_TRUE(recorder.ids.empty());
   EXPECT_EQ(recorder.finished.usage.forward_passes, 1);

@@ -12,24 +12,15 @@ namespace {
 
 using base::TokenId;
 
-class ReuseTest : public testing::Test {
+class ReuseTest : public SmallModelTest {
  protected:
-  void SetUp() override {
-    const auto path = tests::golden_path("tiny/gemma3.gguf");
-    if (!path) GTEST_SKIP() << "missing: golden/tiny/gemma3.gguf";
-    auto runtime = Runtime::open(*path, {.threads = 2});
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
-  }
+  void SetUp() override { open("gemma3", 2); }
 
-  std::unique_ptr<Engine> engine(EngineLimits limits) {
-    auto made = Engine::create(*runtime_, limits, clock_);
-    EXPECT_TRUE(made.ok());
-    return std::move(made).value();
+  std::unique_ptr<Engine> engine(const EngineLimits& limits) const {
+    return SmallModelTest::engine(limits, clock_);
   }
 
   base::FakeClock clock_;
-  std::unique_ptr<Runtime> runtime_;
 };
 
 TEST_F(ReuseTest, S048_ASharedSystemPromptIsComputedOnce) {

@@ -42,15 +42,9 @@ class Client final : public EventSink {
   std::stop_source source;
 };
 
-class ServiceTest : public testing::Test {
+class ServiceTest : public SmallModelTest {
  protected:
-  void SetUp() override {
-    const auto path = tests::golden_path("tiny/llama-spm.gguf");
-    if (!path) GTEST_SKIP() << "missing: golden/tiny/llama-spm.gguf";
-    auto runtime = Runtime::open(*path, {.threads = 2});
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    runtime_ = std::move(runtime).value();
-  }
+  void SetUp() override { open("llama-spm", 2); }
 
   void start(const ServiceLimits& limits) {
     auto service = Service::start(*runtime_, limits, clock_);
@@ -69,7 +63,6 @@ class ServiceTest : public testing::Test {
   }
 
   base::SteadyClock clock_;
-  std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Service> service_;
 };
 

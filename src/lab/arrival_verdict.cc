@@ -103,4 +103,30 @@ ArrivalVerdict judge_arrival(const RequestRecord& record) {
   return result;
 }
 
+Verdict judge_held_back(std::span<const RequestRecord> records) {
+  Verdict verdict;
+  verdict.name = "held back";
+  int64_t found = 0, clear = 0;
+  std::string text;
+  for (const RequestRecord& record : records) {
+    if (record.state != RequestState::kSuccess) continue;
+    Verdict one = judge_arrival(record).verdict;
+    clear += one.finding == Finding::kClear ? 1 : 0;
+    if (one.finding != Finding::kFound) continue;
+    ++found;
+    text = std::move(one.text);
+  }
+  if (found + clear == 0) {
+    verdict.text = "no stream is long enough to tell";
+  } else if (found > clear) {
+    verdict.finding = Finding::kFound;
+    verdict.voids_split = true;
+    verdict.text = fmt::format("{} of {} streams: {}", found, found + clear, text);
+  } else {
+    verdict.finding = Finding::kClear;
+    verdict.text = fmt::format("{} of {} streams came in blocks", found, found + clear);
+  }
+  return verdict;
+}
+
 }  // namespace pawl::lab

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "lab/record.h"
 #include "lab/verdicts.h"
@@ -22,5 +23,8 @@ struct ArrivalVerdict {
 // Of a stream that came to its end. Stamps are the client's: a server's own word about its times
 // says nothing about when text arrived.
 ArrivalVerdict judge_arrival(const RequestRecord& record);
+
+// Of a measurement: what most of the streams show that are long enough to tell.
+Verdict judge_held_back(std::span<const RequestRecord> records);
 
 }  // namespace pawl::lab

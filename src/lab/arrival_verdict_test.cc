@@ -131,6 +131,26 @@ TEST(Arrival, AllAtOnceIsABufferAndAShortAnswerSaysNothing) {
   EXPECT_EQ(judge_arrival(record).verdict.finding, Finding::kUnclear);
 }
 
+TEST(Arrival, AMeasurementIsHeldBackWhereMostOfItsStreamsAre) {
+  const auto measured = [](int held, int honest, int failed) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < held + honest + failed; ++i) {
+      const auto sent = even_stream(static_cast<uint64_t>(i), 200, 20);
+      const bool is_honest = i >= held && i < held + honest;
+      records.push_back(is_honest ? unbuffered(sent, 50'000)
+                                  : through_buffer(sent, 4096, &Sent::bytes));
+      records.back().state = i < held + honest ? RequestState::kSuccess : RequestState::kTruncated;
+    }
+    return judge_held_back(records);
+  };
+  EXPECT_EQ(measured(5, 2, 0).finding, Finding::kFound);
+  EXPECT_TRUE(measured(5, 2, 0).voids_split);
+  EXPECT_NE(measured(5, 2, 0).text.find("5 of 7 streams"), std::string::npos);
+  EXPECT_EQ(measured(2, 5, 4).finding, Finding::kClear);
+  EXPECT_EQ(measured(0, 0, 3).finding, Finding::kUnclear);
+  EXPECT_FALSE(measured(0, 0, 3).voids_split);
+}
+
 TEST(Arrival, S153_OnTheWireABufferIsFoundAndAnHonestStreamIsNot) {
   // The same 120 events, one by one every 2 ms, and as the bytes come out of a buffer.
   std::string bytes;

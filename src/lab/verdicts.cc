@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "lab/arrival_verdict.h"
 #include "lab/bootstrap.h"
 #include "lab/stats.h"
 
@@ -232,11 +233,11 @@ Verdict judge_prompts(std::span<const RequestRecord> records) {
 std::vector<Verdict> judge_all(std::span<const RequestRecord> records,
                                std::span<const Point> points, const Split& split,
                                std::span<const Additivity> additivity, uint64_t seed) {
-  return {judge_prompt_cut(points),      judge_cache(points, &split),
-          judge_buffering(points, seed), judge_additivity(additivity),
-          judge_batching(records),       judge_chunked_prefill(records),
-          judge_bundling(records),       judge_groups(points, &split),
-          judge_counts(records),         judge_prompts(records)};
+  return {
+      judge_prompt_cut(points),       judge_cache(points, &split),  judge_buffering(points, seed),
+      judge_held_back(records),       judge_additivity(additivity), judge_batching(records),
+      judge_chunked_prefill(records), judge_bundling(records),      judge_groups(points, &split),
+      judge_counts(records),          judge_prompts(records)};
 }
 
 }  // namespace pawl::lab

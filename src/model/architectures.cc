@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/architectures.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -31,8 +32,7 @@ constexpr std::array kArchitectures = {
     Architecture{.name = "qwen3", .qk_norm = QkNorm::kShared},
     Architecture{.name = "qwen2moe",
                  .experts = Presence::kRequired,
-                 .has_shared_expert = true,
-                 .has_gated_shared_expert = true,
+                 .shared_expert = SharedExpert::kGated,
                  .qkv_bias = Presence::kRequired},
     Architecture{.name = "qwen3moe",
                  .experts = Presence::kRequired,
@@ -42,7 +42,7 @@ constexpr std::array kArchitectures = {
     Architecture{.name = "granitemoe",
                  .experts = Presence::kRequired,
                  .norms_expert_weights = true,
-                 .has_shared_expert = true,
+                 .shared_expert = SharedExpert::kPlain,
                  .qkv_bias = Presence::kOptional,
                  .rope_layout = RopeLayout::kPairs,
                  .has_scale_keys = true,
@@ -52,9 +52,10 @@ constexpr std::array kArchitectures = {
                  .experts = Presence::kRequired,
                  .gating = Gating::kSigmoid,
                  .norms_expert_weights = true,
-                 .has_shared_expert = true,
+                 .shared_expert = SharedExpert::kPlain,
                  .qkv_bias = Presence::kOptional,
-                 .qk_norm = QkNorm::kSharedOptional},
+                 .qk_norm = QkNorm::kShared,
+                 .qk_norm_weights = Presence::kOptional},
     Architecture{.name = "gpt-oss",
                  .feed_forward_norm = "post_attention_norm",
                  .experts = Presence::kRequired,
@@ -122,6 +123,7 @@ constexpr std::array kArchitectures = {
                  .norm = Norm::kLayer,
                  .residual = Residual::kParallel,
                  .qk_norm = QkNorm::kPerHead,
+                 .qk_norm_weights = Presence::kOptional,
                  .rope_layout = RopeLayout::kPairs,
                  .has_scale_keys = true,
                  .logit_scale = LogitScale::kMultiplies},
@@ -138,7 +140,8 @@ constexpr std::array kArchitectures = {
                  .norm = Norm::kLayer,
                  .residual = Residual::kByNorm,
                  .qkv_bias = Presence::kOptional,
-                 .qk_norm = QkNorm::kPerHead},
+                 .qk_norm = QkNorm::kPerHead,
+                 .qk_norm_weights = Presence::kOptional},
     Architecture{.name = "starcoder2",
                  .norm = Norm::kLayer,
                  .activation = Activation::kGelu,
@@ -204,6 +207,11 @@ constexpr std::array kArchitectures = {
                  .attention_output_bias = Presence::kOptional,
                  .feed_forward_bias = Presence::kOptional},
 };
+
+// A parallel feed-forward reads attention's input after attention has been added to the stream.
+static_assert(std::ranges::none_of(kArchitectures, [](const Architecture& row) {
+  return row.pre_norm == PreNorm::kNone && row.residual != Residual::kSerial;
+}));
 
 }  // namespace
 

@@ -33,9 +33,8 @@ enum class Residual {
 
 enum class QkNorm {
   kNone,
-  kShared,  // of each head, one vector of weights for all heads
-  kSharedOptional,
-  kPerHead,  // of each head, with its own weights; optional
+  kShared,   // of each head, one vector of weights for all heads
+  kPerHead,  // of each head, with its own weights
   kWhole,    // of all heads together
 };
 
@@ -44,6 +43,13 @@ enum class Gating {
   kSoftmax,          // softmax over all experts, then the largest
   kSigmoid,          // sigmoid of each, then the largest
   kSoftmaxSelected,  // the largest, then softmax over them
+};
+
+// An expert that runs for every token, beside those that are selected.
+enum class SharedExpert {
+  kNone,
+  kPlain,
+  kGated,  // times the sigmoid of a product with the input
 };
 
 enum class LogitScale { kNone, kMultiplies, kDivides };
@@ -68,8 +74,7 @@ struct Architecture {
   Presence experts = Presence::kNever;
   Gating gating = Gating::kSoftmax;   // of files without "expert_gating_func"
   bool norms_expert_weights = false;  // to a sum of 1; of files without "expert_weights_norm"
-  bool has_shared_expert = false;
-  bool has_gated_shared_expert = false;     // times the sigmoid of a product with the input
+  SharedExpert shared_expert = SharedExpert::kNone;
   Presence expert_bias = Presence::kNever;  // of the router and of the experts' matrices
   bool has_clamped_experts = false;  // min(g, 7) * sigmoid(1.702 g) * (clamp(u, ±7) + 1) for a gate
 
@@ -77,8 +82,9 @@ struct Architecture {
   Presence qkv_bias = Presence::kNever;
   Presence attention_output_bias = Presence::kNever;
   Presence feed_forward_bias = Presence::kNever;
-  Presence output_bias = Presence::kNever;  // of the logits
-  QkNorm qk_norm = QkNorm::kNone;           // before rotation, of the same kind as `norm`
+  Presence output_bias = Presence::kNever;         // of the logits
+  QkNorm qk_norm = QkNorm::kNone;                  // before rotation, of the same kind as `norm`
+  Presence qk_norm_weights = Presence::kRequired;  // without them there is no such norm
 
   bool rotates = true;  // q and k, by their positions
   kernels::RopeLayout rope_layout = kernels::RopeLayout::kHalves;

@@ -23,23 +23,14 @@ void reset(kernels::AttentionState state, int64_t rows, int value_dim) {
 
 }  // namespace
 
-void Forward::project_inputs(int layer) {
+void Forward::project_inputs(int layer, const float* x) {
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
   const auto bias = [](const Vector& b) { return b.empty() ? nullptr : b.data(); };
   const Product inputs[] = {{&w.q, scratch_.q, bias(w.q_bias)},
                             {&w.k, scratch_.k, bias(w.k_bias)},
                             {&w.v, scratch_.v, bias(w.v_bias)}};
-  multiply(scratch_.normed, tokens_, inputs);
-  if (model_->config().qkv_clamp > 0) clamp_inputs(layer);
+  multiply(x, tokens_, inputs);
   rotate_and_store(layer);
-}
-
-void Forward::clamp_inputs(int layer) {
-  const ModelConfig& c = model_->config();
-  const int64_t kv_heads = c.layers[static_cast<size_t>(layer)].kv_heads;
-  table_.clamp(scratch_.q, c.qkv_clamp, tokens_ * c.heads * c.head_dim);
-  table_.clamp(scratch_.k, c.qkv_clamp, tokens_ * kv_heads * c.head_dim);
-  table_.clamp(scratch_.v, c.qkv_clamp, tokens_ * kv_heads * c.value_dim);
 }
 
 void Forward::attention_layer(int layer) {
@@ -64,6 +55,7 @@ void Forward::rotate_and_store(int layer) {
 
   const auto prepare = [&](float* heads, int count, const Vector& weight, const float* cos,
                            const float* sin) {
+    if (c.qkv_clamp > 0) table_.clamp(heads, c.qkv_clamp, int64_t{count} * c.head_dim);
     if (!weight.empty()) norm_heads(heads, count, weight);
     if (rotates) table_.rope(heads, count, c.head_dim, rotary, rope_layout, cos, sin);
   };
@@ -84,7 +76,9 @@ void Forward::rotate_and_store(int layer) {
       const int64_t angles =
           rotates ? (int64_t{layer_config.rope} * limits_.max_tokens + t) * (rotary / 2) : 0;
       float* k = scratch_.k + t * layer_config.kv_heads * c.head_dim;
-      const float* v = scratch_.v + t * layer_config.kv_heads * c.value_dim;
+      float* v = scratch_.v + t * layer_config.kv_heads * c.value_dim;
+      if (c.qkv_clamp > 0)
+        table_.clamp(v, c.qkv_clamp, int64_t{layer_config.kv_heads} * c.value_dim);
       prepare(scratch_.q + t * c.heads * c.head_dim, c.heads, w.q_norm, scratch_.cos + angles,
               scratch_.sin + angles);
       prepare(k, layer_config.kv_heads, w.k_norm, scratch_.cos + angles, scratch_.sin + angles);

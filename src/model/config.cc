@@ -255,7 +255,7 @@ Result<void> read_experts(const Keys& keys, ModelConfig& config) {
   PAWL_TRY(config.experts_used, keys.size("expert_used_count", count));
   PAWL_TRY(config.expert_hidden, keys.size_or("expert_feed_forward_length", config.feed_forward));
   PAWL_TRY_VOID(read_gating(keys, config));
-  if (row.has_shared_expert) {
+  if (row.shared_expert != SharedExpert::kNone) {
     PAWL_TRY(const uint32_t shared,
              keys.metadata().get_u32_or(keys.name("expert_shared_count"), 0));
     if (shared > kMaxExperts) return bad(keys.name("expert_shared_count"), "is out of range");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "gguf/writer.h"
@@ -161,6 +162,23 @@ TEST_F(BadModel, AnUnknownRopeScalingIsRefusedByName) {
     w.add("qwen3.rope.scaling.type", std::string_view("spiral"));
   };
   EXPECT_TRUE(names(refusal(changes), {"rope.scaling.type", "spiral", "yarn"})) << refusal(changes);
+}
+
+// Models of one architecture have both norms of heads or none.
+TEST_F(BadModel, OneOfTwoNormsOfHeadsIsNotEnough) {
+  const auto path = tests::golden_path("tiny/glm4moe.gguf");
+  if (!path) GTEST_SKIP() << "missing: golden/tiny/glm4moe.gguf";
+  file_ = gguf::open(*path).value();
+  const auto without = [&](std::initializer_list<std::string_view> ends) {
+    Changes changes;
+    changes.replace_tensor = [ends](const gguf::TensorView& t, gguf::Writer&) {
+      return std::ranges::any_of(ends, [&](auto end) { return t.name.ends_with(end); });
+    };
+    return refusal(changes);
+  };
+  EXPECT_EQ(without({"attn_q_norm.weight", "attn_k_norm.weight"}), "it loads");
+  const std::string message = without({"attn_k_norm.weight"});
+  EXPECT_TRUE(names(message, {"blk.0.attn_k_norm.weight", "missing"})) << message;
 }
 
 TEST_F(BadModel, S058_TensorsNobodyReadsAreListedAndHarmless) {

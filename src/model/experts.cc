@@ -16,10 +16,10 @@ constexpr float kLeastWeightSum = 6.103515625e-5f;
 
 }  // namespace
 
-void Forward::expert_layer(const Experts& w) {
+void Forward::expert_layer(const Experts& w, const float* x) {
   const ModelConfig& c = model_->config();
-  route(w);
-  sort_by_expert();
+  route(w, x);
+  sort_by_expert(x);
   const bool is_clamped = c.architecture->has_clamped_experts;
   for (int e = 0; e < c.experts; ++e) {
     const int64_t begin = scratch_.expert_begin[e], end = scratch_.expert_begin[e + 1];
@@ -28,15 +28,15 @@ void Forward::expert_layer(const Experts& w) {
                  scratch_.expert_in + begin * c.width, end - begin,
                  scratch_.expert_out + begin * c.width);
   }
-  add_experts(w);
+  add_experts(w, x);
 }
 
 // Fills selected[t][rank] and expert_weights[t][rank], the most likely expert first.
-void Forward::route(const Experts& w) {
+void Forward::route(const Experts& w, const float* x) {
   const ModelConfig& c = model_->config();
   const float* bias = w.router_bias.empty() ? nullptr : w.router_bias.data();
   const Product product{&w.router, scratch_.router, bias};
-  multiply(scratch_.normed, tokens_, {&product, 1});
+  multiply(x, tokens_, {&product, 1});
   pool_.run(tokens_, 16, [&](int64_t begin, int64_t end, int worker) {
     int32_t* order = scratch_.expert_order + int64_t{worker} * c.experts;
     for (int64_t t = begin; t < end; ++t) {
@@ -69,7 +69,7 @@ void Forward::route(const Experts& w) {
 
 // Gathers the inputs of each expert: rows expert_begin[e] … expert_begin[e + 1] of expert_in;
 // slots[t][rank] is where a token's went.
-void Forward::sort_by_expert() {
+void Forward::sort_by_expert(const float* x) {
   const ModelConfig& c = model_->config();
   const int64_t pairs = tokens_ * c.experts_used;
   std::fill_n(scratch_.expert_begin, c.experts + 1, 0);
@@ -82,25 +82,25 @@ void Forward::sort_by_expert() {
   for (int64_t i = 0; i < pairs; ++i) scratch_.slots[i] = next[scratch_.selected[i]]++;
   pool_.run(pairs, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
-      std::copy_n(scratch_.normed + i / c.experts_used * c.width, c.width,
+      std::copy_n(x + i / c.experts_used * c.width, c.width,
                   scratch_.expert_in + scratch_.slots[i] * c.width);
     }
   });
 }
 
-void Forward::add_experts(const Experts& w) {
+void Forward::add_experts(const Experts& w, const float* x) {
   const ModelConfig& c = model_->config();
   const bool has_shared = w.shared.down.packed != nullptr;
   if (has_shared) {
-    feed_forward(w.shared, c.shared_hidden, false, scratch_.normed, tokens_, scratch_.added);
+    feed_forward(w.shared, c.shared_hidden, false, x, tokens_, scratch_.added);
   }
   pool_.run(tokens_, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       float* out = scratch_.added + t * c.width;
       if (!w.shared_gate.empty()) {
-        const float* x = scratch_.normed + t * c.width;
+        const float* row = x + t * c.width;
         float gate = 0;
-        for (int i = 0; i < c.width; ++i) gate += w.shared_gate[static_cast<size_t>(i)] * x[i];
+        for (int i = 0; i < c.width; ++i) gate += w.shared_gate[static_cast<size_t>(i)] * row[i];
         table_.sigmoid(&gate, 1);
         table_.scale(out, gate, c.width);
       }

@@ -63,8 +63,8 @@ Logits Forward::run(const Batch& batch) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerWeights& w = layers[i];
     const int layer = static_cast<int>(i);
-    read_input(w.attention_norm, w.attention_norm_bias);
-    project_inputs(layer);
+    const float* input = read_input(w.attention_norm, w.attention_norm_bias);
+    project_inputs(layer, input);
     if (i + 1 == layers.size()) keep_wanted_rows();
     if (tokens_ == 0) break;
     attention_layer(layer);
@@ -72,12 +72,12 @@ Logits Forward::run(const Batch& batch) {
     // it has a norm of its own.
     const bool has_own_input = !is_parallel || !w.feed_forward_norm.empty();
     if (!is_parallel) add_to_residual(w.attention_post_norm);
-    if (has_own_input) read_input(w.feed_forward_norm, w.feed_forward_norm_bias);
+    if (has_own_input) input = read_input(w.feed_forward_norm, w.feed_forward_norm_bias);
     if (is_parallel) add_to_residual(w.attention_post_norm);
     if (model_->config().layers[i].has_experts) {
-      expert_layer(w.experts);
+      expert_layer(w.experts, input);
     } else {
-      feed_forward(w.feed_forward, model_->config().feed_forward, false, scratch_.normed, tokens_,
+      feed_forward(w.feed_forward, model_->config().feed_forward, false, input, tokens_,
                    scratch_.added);
     }
     add_to_residual(w.feed_forward_post_norm);
@@ -162,12 +162,10 @@ void Forward::norm_rows(const float* x, const Vector& weight, const Vector& bias
 }
 
 // What attention or feed-forward reads: the residual stream, normed as the architecture has it.
-void Forward::read_input(const Vector& norm_weight, const Vector& norm_bias) {
-  if (model_->config().architecture->pre_norm == PreNorm::kNone) {
-    std::copy_n(scratch_.x, tokens_ * model_->config().width, scratch_.normed);
-  } else {
-    norm_rows(scratch_.x, norm_weight, norm_bias, scratch_.normed, tokens_);
-  }
+const float* Forward::read_input(const Vector& norm_weight, const Vector& norm_bias) {
+  if (model_->config().architecture->pre_norm == PreNorm::kNone) return scratch_.x;
+  norm_rows(scratch_.x, norm_weight, norm_bias, scratch_.normed, tokens_);
+  return scratch_.normed;
 }
 
 void Forward::add_to_residual(const Vector& post_norm) {
@@ -204,6 +202,7 @@ void Forward::keep_wanted_rows() {
                   scratch_.x + kept * config.width);
       std::copy_n(scratch_.q + from * queries, segment.wanted * queries,
                   scratch_.q + kept * queries);
+      // Of use only where the feed-forward reads what attention read.
       std::copy_n(scratch_.normed + from * config.width, segment.wanted * config.width,
                   scratch_.normed + kept * config.width);
     }

@@ -58,13 +58,13 @@ class Forward {
   void norm(const float* x, const float* weight, const float* bias, int64_t n, float* out) const;
   void norm_rows(const float* x, const Vector& weight, const Vector& bias, float* out,
                  int64_t rows);
-  void read_input(const Vector& norm_weight, const Vector& norm_bias);
+  const float* read_input(const Vector& norm_weight, const Vector& norm_bias);
   Logits project();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
   void multiply(const float* x, int64_t tokens, std::span<const Product> products);
   // attention.cc
-  void project_inputs(int layer);
+  void project_inputs(int layer, const float* x);
   void attention_layer(int layer);
   void rotate_and_store(int layer);
   void norm_heads(float* heads, int count, const Vector& weight) const;
@@ -75,12 +75,11 @@ class Forward {
   // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
   void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
                     int64_t tokens, float* out);
-  // experts.cc: the same for a layer with experts, from `normed` to `added`.
-  void expert_layer(const Experts& w);
-  void route(const Experts& w);
-  void sort_by_expert();
-  void add_experts(const Experts& w);
-  void clamp_inputs(int layer);
+  // experts.cc: the same for a layer with experts, of all tokens, to `added`.
+  void expert_layer(const Experts& w, const float* x);
+  void route(const Experts& w, const float* x);
+  void sort_by_expert(const float* x);
+  void add_experts(const Experts& w, const float* x);
 
   std::shared_ptr<const Model> model_;
   const kernels::Table& table_;

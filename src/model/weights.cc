@@ -199,23 +199,25 @@ class Loader {
   }
 
   Result<void> find_qk_norms(LayerWeights& weights) {
-    const auto read = [&](const std::string& name, int64_t heads) -> Result<Vector> {
+    const auto read = [&](const std::string& name, int64_t heads,
+                          bool is_required) -> Result<Vector> {
       switch (row_.qk_norm) {
         case QkNorm::kNone:
           return Vector{};
         case QkNorm::kShared:
-          return tensors_.vector(name, config_.head_dim, true);
-        case QkNorm::kSharedOptional:
-          return tensors_.vector(name, config_.head_dim, false);
+          return tensors_.vector(name, config_.head_dim, is_required);
         case QkNorm::kWhole:
-          return tensors_.vector(name, heads * config_.head_dim, true);
+          return tensors_.vector(name, heads * config_.head_dim, is_required);
         case QkNorm::kPerHead:
-          return tensors_.table(name, config_.head_dim, heads, false);
+          return tensors_.table(name, config_.head_dim, heads, is_required);
       }
       return Vector{};
     };
-    PAWL_TRY(weights.q_norm, read(prefix_ + "attn_q_norm.weight", config_.heads));
-    PAWL_TRY(weights.k_norm, read(prefix_ + "attn_k_norm.weight", layer_->kv_heads));
+    const bool is_required = row_.qk_norm_weights == Presence::kRequired;
+    PAWL_TRY(weights.q_norm, read(prefix_ + "attn_q_norm.weight", config_.heads, is_required));
+    // One of the two alone is a broken file.
+    PAWL_TRY(weights.k_norm, read(prefix_ + "attn_k_norm.weight", layer_->kv_heads,
+                                  is_required || !weights.q_norm.empty()));
     return {};
   }
 
@@ -291,7 +293,8 @@ class Loader {
         find_feed_forward(config_.shared_hidden, "_shexp", Presence::kNever, experts.shared));
     PAWL_TRY(experts.shared_gate,
              vector(prefix_ + "ffn_gate_inp_shexp.weight", width,
-                    row_.has_gated_shared_expert ? Presence::kRequired : Presence::kNever));
+                    row_.shared_expert == SharedExpert::kGated ? Presence::kRequired
+                                                               : Presence::kNever));
     return {};
   }
 

@@ -3,17 +3,16 @@
 
 import json
 import shutil
-import socket
 import ssl
 import subprocess
-import threading
 import time
 
 import pawl_testing
+from listening import ListeningServer
 from server_testing import DEFAULT_MODEL, ServerTest
 
 
-class StubbornServer:
+class StubbornServer(ListeningServer):
     """Raw TCP, one request at a time, a token every few ms; whoever leaves is not noticed."""
 
     TOKEN_S = 0.005
@@ -22,19 +21,7 @@ class StubbornServer:
         self.obeys = obeys
         self.tls = tls
         self.heads = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.worker = threading.Lock()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+        super().__init__("https" if tls else "http")
 
     def answer(self, connection):
         if self.tls:

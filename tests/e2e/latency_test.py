@@ -6,14 +6,14 @@ import re
 import shutil
 import socket
 import subprocess
-import threading
 import time
 import unittest
 
 import pawl_testing
+from listening import ListeningServer
 
 
-class TwoClocks:
+class TwoClocks(ListeningServer):
     """Raw TCP. A token per word of the prompt and 10 for the template; start-up and tail in plain sleeps."""
 
     START_S, PROMPT_S, OUTPUT_S = 0.03, 0.001, 0.006
@@ -21,19 +21,7 @@ class TwoClocks:
     def __init__(self, buffers=False, context_limit=None):
         self.buffers, self.context_limit = buffers, context_limit
         self.prompts = []
-        self.worker = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+        super().__init__()
 
     def answer(self, connection):
         with connection:

@@ -16,6 +16,12 @@ enum class Presence { kNever, kOptional, kRequired };
 
 enum class Norm { kRms, kLayer };
 
+// What lets the positions of a layer see each other.
+enum class Mixer {
+  kAttention,
+  kLatentAttention,  // keys and values are made of one short vector per position
+};
+
 // What attention and feed-forward read.
 enum class PreNorm {
   kWeighted,  // the residual stream, normed with weights (and, layer norms, perhaps a bias)
@@ -56,6 +62,7 @@ enum class LogitScale { kNone, kMultiplies, kDivides };
 
 struct Architecture {
   std::string_view name;  // general.architecture
+  Mixer mixer = Mixer::kAttention;
   Norm norm = Norm::kRms;
   PreNorm pre_norm = PreNorm::kWeighted;
   Residual residual = Residual::kSerial;

@@ -25,6 +25,8 @@ void reset(kernels::AttentionState state, int64_t rows, int value_dim) {
 
 void Forward::project_inputs(int layer, const float* x) {
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
+  if (model_->config().layers[static_cast<size_t>(layer)].mixer == Mixer::kLatentAttention)
+    return project_latent(layer, x);
   const auto bias = [](const Vector& b) { return b.empty() ? nullptr : b.data(); };
   const Product inputs[] = {{&w.q, scratch_.q, bias(w.q_bias)},
                             {&w.k, scratch_.k, bias(w.k_bias)},
@@ -40,7 +42,35 @@ void Forward::attention_layer(int layer) {
   attend(layer);
   const Product output{&w.output, scratch_.added,
                        w.output_bias.empty() ? nullptr : w.output_bias.data()};
-  multiply(scratch_.attended, tokens_, {&output, 1});
+  const float* values = scratch_.attended;
+  if (!w.latent.value_up.empty()) {
+    const ModelConfig& c = model_->config();
+    const int64_t rank = c.latent.rank, value_dim = c.latent.value_dim;
+    multiply_heads(w.latent.value_up, {scratch_.attended, c.heads * rank, rank},
+                   {scratch_.latent.values, c.heads * value_dim, value_dim});
+    values = scratch_.latent.values;
+  }
+  multiply(values, tokens_, {&output, 1});
+}
+
+size_t Forward::segment_of(int64_t token) const {
+  const auto after = std::upper_bound(segment_starts_.begin(), segment_starts_.end(), token);
+  return static_cast<size_t>(after - segment_starts_.begin()) - 1;
+}
+
+// k, v: of all heads.
+void Forward::store_position(int layer, int64_t token, const float* k, const float* v) {
+  const ModelConfig& c = model_->config();
+  const kernels::KvType type =
+      precision_ == Precision::kFast ? kernels::KvType::kF16 : kernels::KvType::kF32;
+  const int64_t position = scratch_.positions[token];
+  const kv::BlockTable& table = *segments_[segment_of(token)].blocks;
+  std::byte* bytes = blocks_.bytes(table[static_cast<size_t>(position / kv::kBlockPositions)]);
+  for (int h = 0; h < c.layers[static_cast<size_t>(layer)].kv_heads; ++h) {
+    table_.store_kv(type, k + int64_t{h} * c.head_dim, c.head_dim, v + int64_t{h} * c.value_dim,
+                    c.value_dim, static_cast<int>(position % kv::kBlockPositions),
+                    bytes + layout_.k_offset(layer, h), bytes + layout_.v_offset(layer, h));
+  }
 }
 
 void Forward::rotate_and_store(int layer) {
@@ -50,8 +80,6 @@ void Forward::rotate_and_store(int layer) {
   const kernels::RopeLayout rope_layout = c.architecture->rope_layout;
   const bool rotates = layer_config.rope >= 0;
   const int rotary = rotates ? c.ropes[static_cast<size_t>(layer_config.rope)].rotary : 0;
-  const kernels::KvType type =
-      precision_ == Precision::kFast ? kernels::KvType::kF16 : kernels::KvType::kF32;
 
   const auto prepare = [&](float* heads, int count, const Vector& weight, const float* cos,
                            const float* sin) {
@@ -59,20 +87,8 @@ void Forward::rotate_and_store(int layer) {
     if (!weight.empty()) norm_heads(heads, count, weight);
     if (rotates) table_.rope(heads, count, c.head_dim, rotary, rope_layout, cos, sin);
   };
-  const auto store = [&](const Segment& segment, int64_t position, const float* k, const float* v) {
-    const kv::BlockId block =
-        (*segment.blocks)[static_cast<size_t>(position / kv::kBlockPositions)];
-    std::byte* bytes = blocks_.bytes(block);
-    for (int h = 0; h < layer_config.kv_heads; ++h) {
-      table_.store_kv(type, k + int64_t{h} * c.head_dim, c.head_dim, v + int64_t{h} * c.value_dim,
-                      c.value_dim, static_cast<int>(position % kv::kBlockPositions),
-                      bytes + layout_.k_offset(layer, h), bytes + layout_.v_offset(layer, h));
-    }
-  };
   pool_.run(tokens_, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
-      const auto after = std::upper_bound(segment_starts_.begin(), segment_starts_.end(), t);
-      const size_t s = static_cast<size_t>(after - segment_starts_.begin()) - 1;
       const int64_t angles =
           rotates ? (int64_t{layer_config.rope} * limits_.max_tokens + t) * (rotary / 2) : 0;
       float* k = scratch_.k + t * layer_config.kv_heads * c.head_dim;
@@ -82,7 +98,7 @@ void Forward::rotate_and_store(int layer) {
       prepare(scratch_.q + t * c.heads * c.head_dim, c.heads, w.q_norm, scratch_.cos + angles,
               scratch_.sin + angles);
       prepare(k, layer_config.kv_heads, w.k_norm, scratch_.cos + angles, scratch_.sin + angles);
-      store(segments_[s], scratch_.positions[t], k, v);
+      store_position(layer, t, k, v);
     }
   });
 }

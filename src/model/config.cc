@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/utf8.h"
+#include "model/config_keys.h"
+#include "model/mixer_config.h"
 
 namespace pawl::model {
 namespace {
@@ -16,63 +18,19 @@ using base::Result;
 // More than any known model by a wide margin; bounds what a few bytes of metadata can make us
 // allocate.
 constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxDimension = 1u << 20;
-constexpr uint32_t kMaxHeadDimension = 1024;
 constexpr uint32_t kMaxExperts = 1024;
-
-Error bad(const std::string& key, const std::string& message) {
-  return Error{ErrorCode::kBadFile, "key '" + key + "': " + message, ""};
-}
-
-// Reads "<architecture>.<key>" with the range checks that every size needs.
-class Keys {
- public:
-  Keys(const gguf::Metadata& metadata, std::string_view architecture)
-      : metadata_(metadata), prefix_(std::string(architecture) + ".") {}
-
-  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
-
-  Result<int> size(std::string_view key, uint32_t limit = kMaxDimension) const {
-    PAWL_TRY(const uint32_t value, metadata_.get_u32(name(key)));
-    return checked(key, value, limit);
-  }
-  Result<int> size_or(std::string_view key, int fallback, uint32_t limit = kMaxDimension) const {
-    if (metadata_.find(name(key)) == nullptr) return fallback;
-    return size(key, limit);
-  }
-  Result<float> number_or(std::string_view key, float fallback) const {
-    PAWL_TRY(const float value, metadata_.get_f32_or(name(key), fallback));
-    if (!std::isfinite(value)) return bad(name(key), "is not a finite number");
-    return value;
-  }
-  Result<bool> flag_or(std::string_view key, bool fallback) const {
-    return metadata_.get_bool_or(name(key), fallback);
-  }
-  Result<int> checked(std::string_view key, uint32_t value, uint32_t limit) const {
-    if (value == 0 || value > limit) {
-      return bad(name(key), std::to_string(value) + " is outside 1 … " + std::to_string(limit));
-    }
-    return static_cast<int>(value);
-  }
-
-  const gguf::Metadata& metadata() const { return metadata_; }
-
- private:
-  const gguf::Metadata& metadata_;
-  std::string prefix_;
-};
 
 Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
   RopeConfig rope;
   PAWL_TRY(rope.rotary, keys.size_or("rope.dimension_count", head_dim));
   if (rope.rotary > head_dim || rope.rotary % 2 != 0) {
-    return bad(keys.name("rope.dimension_count"),
-               std::to_string(rope.rotary) + " is not an even number up to the head size " +
-                   std::to_string(head_dim));
+    return bad_key(keys.name("rope.dimension_count"),
+                   std::to_string(rope.rotary) + " is not an even number up to the head size " +
+                       std::to_string(head_dim));
   }
   PAWL_TRY(const float base, keys.number_or("rope.freq_base", 10000.0f));
   if (base <= 1.0f)
-    return bad(keys.name("rope.freq_base"), std::to_string(base) + " is not above 1");
+    return bad_key(keys.name("rope.freq_base"), std::to_string(base) + " is not above 1");
   rope.base = static_cast<double>(base);
 
   PAWL_TRY(const float attention, keys.number_or("rope.scaling.attn_factor", 1.0f));
@@ -95,10 +53,11 @@ Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
   }
   PAWL_TRY(const float factor, keys.number_or("rope.scaling.factor", 1.0f));
   if (factor <= 0.0f)
-    return bad(keys.name("rope.scaling.factor"), std::to_string(factor) + " is not above 0");
+    return bad_key(keys.name("rope.scaling.factor"), std::to_string(factor) + " is not above 0");
   rope.factor = static_cast<double>(factor);
   if (rope.scaling == RopeScaling::kYarn && original == 0) {
-    return bad(keys.name("rope.scaling.original_context_length"), "is missing, and yarn needs it");
+    return bad_key(keys.name("rope.scaling.original_context_length"),
+                   "is missing, and yarn needs it");
   }
   return rope;
 }
@@ -112,26 +71,28 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
   }
   for (const uint32_t n : kv_heads) {
     if (n == 0 || config.heads % static_cast<int64_t>(n) != 0) {
-      return bad(key, std::to_string(n) + " does not divide the " + std::to_string(config.heads) +
-                          " query heads");
+      return bad_key(key, std::to_string(n) + " does not divide the " +
+                              std::to_string(config.heads) + " query heads");
     }
-    config.layers.push_back(LayerConfig{.kv_heads = static_cast<int>(n)});
+    config.layers.push_back(
+        LayerConfig{.mixer = config.architecture->mixer, .kv_heads = static_cast<int>(n)});
   }
   PAWL_TRY(config.head_dim,
            keys.size_or("attention.key_length", config.width / config.heads, kMaxHeadDimension));
   PAWL_TRY(config.value_dim,
            keys.size_or("attention.value_length", config.head_dim, kMaxHeadDimension));
   if (config.head_dim < 1 || config.head_dim > static_cast<int>(kMaxHeadDimension)) {
-    return bad(keys.name("attention.key_length"),
-               "is missing, and " + std::to_string(config.width) + " columns in " +
-                   std::to_string(config.heads) + " heads are " + std::to_string(config.head_dim) +
-                   " each, outside 1 … " + std::to_string(kMaxHeadDimension));
+    return bad_key(keys.name("attention.key_length"),
+                   "is missing, and " + std::to_string(config.width) + " columns in " +
+                       std::to_string(config.heads) + " heads are " +
+                       std::to_string(config.head_dim) + " each, outside 1 … " +
+                       std::to_string(kMaxHeadDimension));
   }
   if (config.value_dim % 4 != 0) {
-    return bad(keys.name("attention.value_length"),
-               "head sizes " + std::to_string(config.head_dim) + " and " +
-                   std::to_string(config.value_dim) +
-                   " have no kernel: the value size must be a multiple of 4");
+    return bad_key(keys.name("attention.value_length"),
+                   "head sizes " + std::to_string(config.head_dim) + " and " +
+                       std::to_string(config.value_dim) +
+                       " have no kernel: the value size must be a multiple of 4");
   }
   return {};
 }
@@ -183,8 +144,8 @@ Result<void> read_alibi(const Keys& keys, ModelConfig& config) {
            keys.number_or("attention.max_alibi_bias", config.architecture->alibi_max_bias));
   if (max_bias == 0) return {};
   if (max_bias < 0 || max_bias > 64) {
-    return bad(keys.name("attention.max_alibi_bias"),
-               std::to_string(max_bias) + " is outside 0 … 64");
+    return bad_key(keys.name("attention.max_alibi_bias"),
+                   std::to_string(max_bias) + " is outside 0 … 64");
   }
   int power = 1;
   while (2 * power <= config.heads) power *= 2;
@@ -214,7 +175,7 @@ Result<void> read_scales(const Keys& keys, ModelConfig& config) {
   PAWL_TRY(const float attention, keys.number_or("attention.scale", 0.0f));
   if (attention != 0) config.attention_scale = attention;
   PAWL_TRY(config.logit_scale, keys.number_or("logit_scale", config.logit_scale));
-  if (config.logit_scale == 0) return bad(keys.name("logit_scale"), "is 0");
+  if (config.logit_scale == 0) return bad_key(keys.name("logit_scale"), "is 0");
   if (row.logit_scale == LogitScale::kDivides) config.logit_scale = 1.0f / config.logit_scale;
   return {};
 }
@@ -224,9 +185,9 @@ Result<void> read_gating(const Keys& keys, ModelConfig& config) {
   config.gating = row.gating;
   PAWL_TRY(const uint32_t gating, keys.metadata().get_u32_or(keys.name("expert_gating_func"), 0));
   if (gating > 3) {
-    return bad(keys.name("expert_gating_func"), std::to_string(gating) +
-                                                    " is none of 1 (softmax), 2 (sigmoid), 3 "
-                                                    "(softmax of the selected)");
+    return bad_key(keys.name("expert_gating_func"), std::to_string(gating) +
+                                                        " is none of 1 (softmax), 2 (sigmoid), 3 "
+                                                        "(softmax of the selected)");
   }
   if (gating > 0) config.gating = static_cast<Gating>(gating - 1);
   PAWL_TRY(config.norms_expert_weights,
@@ -249,7 +210,7 @@ Result<void> read_experts(const Keys& keys, ModelConfig& config) {
   PAWL_TRY(const uint32_t count, keys.metadata().get_u32_or(keys.name("expert_count"), 0));
   if (count == 0) {
     if (row.experts == Presence::kOptional) return {};
-    return bad(keys.name("expert_count"), "is missing or 0");
+    return bad_key(keys.name("expert_count"), "is missing or 0");
   }
   PAWL_TRY(config.experts, keys.size("expert_count", kMaxExperts));
   PAWL_TRY(config.experts_used, keys.size("expert_used_count", count));
@@ -258,7 +219,7 @@ Result<void> read_experts(const Keys& keys, ModelConfig& config) {
   if (row.shared_expert != SharedExpert::kNone) {
     PAWL_TRY(const uint32_t shared,
              keys.metadata().get_u32_or(keys.name("expert_shared_count"), 0));
-    if (shared > kMaxExperts) return bad(keys.name("expert_shared_count"), "is out of range");
+    if (shared > kMaxExperts) return bad_key(keys.name("expert_shared_count"), "is out of range");
     PAWL_TRY(config.shared_hidden, keys.size_or("expert_shared_feed_forward_length",
                                                 config.expert_hidden * static_cast<int>(shared)));
   }
@@ -306,6 +267,7 @@ Result<ModelConfig> read_config(const gguf::File& file) {
   PAWL_TRY_VOID(read_experts(keys, config));
   PAWL_TRY_VOID(read_alibi(keys, config));
   PAWL_TRY_VOID(read_scales(keys, config));
+  if (row.mixer == Mixer::kLatentAttention) PAWL_TRY_VOID(read_latent(keys, config));
   PAWL_TRY(config.attention_cap, keys.number_or("attn_logit_softcapping", 0.0f));
   PAWL_TRY(config.logit_cap, keys.number_or("final_logit_softcapping", 0.0f));
   PAWL_TRY(config.qkv_clamp, keys.number_or("attention.clamp_kqv", 0.0f));

@@ -14,7 +14,22 @@
 
 namespace pawl::model {
 
+// Sizes of latent attention (LatentAttention in weights.h). ModelConfig::head_dim, value_dim and
+// kv_heads say what the cache holds: keys and values of each head or, absorbed, for all heads
+// together the latent with the rotated key as key, and the latent again as value.
+struct LatentConfig {
+  int query_rank = 0;  // 0: queries come straight from the input
+  int rank = 0;
+  int rotary = 0;     // the last dimensions of a head's key
+  int key_dim = 0;    // of a head, these included
+  int value_dim = 0;  // of a head
+  bool is_absorbed = false;
+
+  int plain_dim() const { return key_dim - rotary; }  // of the part that is not rotated
+};
+
 struct LayerConfig {
+  Mixer mixer = Mixer::kAttention;
   int kv_heads = 0;
   int64_t window = 0;  // positions a query sees, itself included; 0: all before it
   bool has_experts = false;
@@ -23,10 +38,11 @@ struct LayerConfig {
 
 struct ModelConfig {
   const Architecture* architecture = nullptr;
-  int width = 0;                             // of the residual stream
-  int heads = 0;                             // query heads
-  int head_dim = 0;                          // of q and k
-  int value_dim = 0;                         // of v
+  int width = 0;      // of the residual stream
+  int heads = 0;      // query heads
+  int head_dim = 0;   // of q and k
+  int value_dim = 0;  // of v
+  LatentConfig latent;
   int feed_forward = 0;                      // hidden size
   int experts = 0;                           // 0: none
   int experts_used = 0;                      // by a token

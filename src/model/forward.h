@@ -66,12 +66,24 @@ class Forward {
   // attention.cc
   void project_inputs(int layer, const float* x);
   void attention_layer(int layer);
+  // Where a batch's token belongs.
+  size_t segment_of(int64_t token) const;
+  void store_position(int layer, int64_t token, const float* k, const float* v);
   void rotate_and_store(int layer);
   void norm_heads(float* heads, int count, const Vector& weight) const;
   void plan_attention(int layer);
   void attend(int layer);
   void run_attention_task(int layer, const AttentionTask& task, int worker);
   void finish_rows(const AttentionTask& task, kernels::AttentionState state);
+  // layer_latent.cc
+  void project_latent(int layer, const float* x);
+  void rotate_and_store_latent(int layer);
+  // out[t, h] = weights[h] · in[t, h] for all tokens; strides in floats.
+  struct HeadRows {
+    float* data;
+    int64_t token_stride, head_stride;
+  };
+  void multiply_heads(std::span<const Matrix> weights, HeadRows in, HeadRows out);
   // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
   void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
                     int64_t tokens, float* out);

@@ -61,7 +61,9 @@ const char* const kTiny[] = {"llama-untied",
                              "olmoe",
                              "granitemoe",
                              "glm4moe",
-                             "gpt-oss"};
+                             "gpt-oss",
+                             "deepseek2-mla",
+                             "deepseek2-kvb"};
 
 // The variants that this machine can run.
 std::vector<const kernels::Table*> variants() {

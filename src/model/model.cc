@@ -36,6 +36,12 @@ int64_t Model::step_weight_bytes() const {
   int64_t bytes = weights_.output.bytes();
   for (const LayerWeights& layer : weights_.layers) {
     for (const Matrix* m : {&layer.q, &layer.k, &layer.v, &layer.output}) bytes += m->bytes();
+    const LatentAttention& latent = layer.latent;
+    for (const Matrix* m : {&latent.query_down, &latent.query, &latent.latent, &latent.rotated_key,
+                            &latent.keys_and_values})
+      bytes += m->bytes();
+    for (const Matrix& m : latent.query_up) bytes += m.bytes();
+    for (const Matrix& m : latent.value_up) bytes += m.bytes();
     bytes += feed_forward(layer.feed_forward);
     const Experts& experts = layer.experts;
     bytes += experts.router.bytes() + feed_forward(experts.shared);

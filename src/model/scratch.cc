@@ -25,13 +25,25 @@ class Cutter {
   int64_t used_ = 0;
 };
 
+void cut_latent(LatentScratch& s, const ModelConfig& c, int64_t tokens, Cutter& cutter) {
+  const LatentConfig& l = c.latent;
+  const int64_t made = l.is_absorbed ? 0 : int64_t{c.heads} * (l.plain_dim() + l.value_dim);
+  cutter.cut(s.latent, tokens * l.rank);
+  cutter.cut(s.rotated_key, tokens * l.rotary);
+  cutter.cut(s.query, tokens * l.query_rank);
+  cutter.cut(s.queries, l.is_absorbed ? tokens * c.heads * l.key_dim : 0);
+  cutter.cut(s.keys_and_values, tokens * made);
+  cutter.cut(s.values, l.is_absorbed ? tokens * c.heads * l.value_dim : 0);
+}
+
 int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int threads,
                 std::byte* base) {
   Cutter cutter(base);
   const int64_t tokens = limits.max_tokens;
   const int64_t queries = int64_t{c.heads} * c.head_dim, values = int64_t{c.heads} * c.value_dim;
-  const int64_t widest = std::max({int64_t{c.width}, values, int64_t{c.feed_forward},
-                                   int64_t{c.expert_hidden}, int64_t{c.shared_hidden}});
+  const int64_t widest =
+      std::max({int64_t{c.width}, values, int64_t{c.feed_forward}, int64_t{c.expert_hidden},
+                int64_t{c.shared_hidden}, int64_t{c.latent.query_rank}, int64_t{c.latent.rank}});
   // An expert may be given all tokens.
   const int64_t pairs = tokens * c.experts_used;
   const int64_t hidden = tokens * std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
@@ -44,6 +56,7 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.k, tokens * c.max_kv_heads() * c.head_dim);
   cutter.cut(s.v, tokens * c.max_kv_heads() * c.value_dim);
   cutter.cut(s.attended, tokens * values);
+  cut_latent(s.latent, c, tokens, cutter);
   const int64_t attention_end = cutter.used();
   cutter.go_to(shared);
   cutter.cut(s.gate, hidden);
@@ -51,6 +64,12 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.go_to(std::max(attention_end, cutter.used()));
   cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
                        kernels::a8_row_bytes((widest + 31) / 32 * 32));
+  s.latent.x8_bytes =
+      c.latent.is_absorbed
+          ? kHeadTile * kernels::a8_row_bytes((std::max(c.latent.plain_dim(), c.latent.rank) + 31) /
+                                              32 * 32)
+          : 0;
+  cutter.cut(s.latent.x8, threads * s.latent.x8_bytes);
   cutter.cut(s.rows, int64_t{limits.max_rows} * c.width);
   cutter.cut(s.logits, int64_t{limits.max_rows} * c.vocabulary);
   const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * c.rope_pairs();

@@ -39,8 +39,23 @@ struct FoldTask {
   int64_t first_partial, partials;
 };
 
-// T = max_tokens, R = max_rows. All 64-byte aligned. q, k, v and attended share their memory with
-// gate and up.
+// Tokens that share one pass over a head's matrix.
+constexpr int64_t kHeadTile = 16;
+
+// Of latent attention; nothing where the model has none.
+struct LatentScratch {
+  float* latent;           // [T, rank]
+  float* rotated_key;      // [T, rotary]
+  float* query;            // [T, query_rank]
+  float* queries;          // absorbed: [T, heads * key_dim]
+  float* keys_and_values;  // not absorbed: [T, heads * (plain + value_dim)]
+  float* values;           // absorbed: [T, heads * value_dim]
+  std::byte* x8;           // [threads][kHeadTile] rows of 8-bit activations of one head
+  int64_t x8_bytes;        // of one thread
+};
+
+// T = max_tokens, R = max_rows. All 64-byte aligned. q, k, v, attended and latent share their
+// memory with gate and up.
 struct Scratch {
   static base::Result<Scratch> create(const ModelConfig& config, const Limits& limits, int threads);
 
@@ -50,8 +65,9 @@ struct Scratch {
   float* k;         // [T, kv_heads * head_dim]
   float* v;         // [T, kv_heads * value_dim]
   float* attended;  // [T, heads * value_dim]
-  float* added;     // [T, width]   what attention or feed-forward adds to x
-  float* gate;  // hidden activations: [T, feed_forward], or of as many rows as experts are given
+  LatentScratch latent;
+  float* added;  // [T, width]   what attention or feed-forward adds to x
+  float* gate;   // hidden activations: [T, feed_forward], or of as many rows as experts are given
   float* up;
   std::byte* x8;  // [T] rows of 8-bit activations, of the widest input
   float* rows;    // [R, width]   final hidden states

@@ -3,14 +3,14 @@
 
 #include <array>
 
+#include "model/weight_loader.h"
+
 namespace pawl::model {
 namespace {
 
 using base::ErrorCode;
 using base::Result;
-
-// Sizes that tensors are made of.
-enum class Dim { kWidth, kQueries, kKeys, kValues, kHeads };
+using Size = WeightLoader::Size;
 
 struct VectorRow {
   const char* name;
@@ -42,296 +42,290 @@ struct InputRow {
   const char* name;
   Matrix LayerWeights::*matrix;
   Vector LayerWeights::*bias;
-  Dim rows;
+  Size rows;
 };
 
 constexpr std::array kInputs = {
-    InputRow{"attn_q", &LayerWeights::q, &LayerWeights::q_bias, Dim::kQueries},
-    InputRow{"attn_k", &LayerWeights::k, &LayerWeights::k_bias, Dim::kKeys},
-    InputRow{"attn_v", &LayerWeights::v, &LayerWeights::v_bias, Dim::kValues},
-};
-
-class Loader {
- public:
-  Loader(const gguf::File& file, ModelConfig& config)
-      : row_(*config.architecture), config_(config), tensors_(file) {}
-
-  Result<Weights> load(const gguf::File& file, base::TaskPool& pool,
-                       std::vector<std::string>& unused) {
-    weights_.layers.resize(config_.layers.size());
-    PAWL_TRY_VOID(find_shared());
-    for (size_t i = 0; i < config_.layers.size(); ++i) {
-      layer_ = &config_.layers[i];
-      prefix_ = "blk." + std::to_string(i) + ".";
-      PAWL_TRY_VOID(find_layer(weights_.layers[i]));
-    }
-    PAWL_TRY(weights_.arena, pack_matrices(file, pool, pending_));
-    unused = tensors_.unused();
-    return std::move(weights_);
-  }
-
- private:
-  int64_t size_of(Dim dim) const {
-    switch (dim) {
-      case Dim::kWidth:
-        return config_.width;
-      case Dim::kQueries:
-        return int64_t{config_.heads} * config_.head_dim;
-      case Dim::kKeys:
-        return int64_t{layer_->kv_heads} * config_.head_dim;
-      case Dim::kValues:
-        return int64_t{layer_->kv_heads} * config_.value_dim;
-      case Dim::kHeads:
-        return int64_t{config_.heads} * config_.value_dim;
-    }
-    return 0;
-  }
-
-  Result<Vector> vector(const std::string& name, int64_t size, Presence presence) {
-    if (presence == Presence::kNever) return Vector{};
-    return tensors_.vector(name, size, presence == Presence::kRequired);
-  }
-
-  Result<void> matrix(const std::string& name, int64_t rows, int64_t cols, Matrix& target) {
-    PAWL_TRY(const gguf::TensorView* tensor, tensors_.find(name, {cols, rows}, true));
-    pending_.push_back({tensor, &target, 0, rows});
-    return {};
-  }
-
-  // ---- what all layers share
-
-  Result<void> find_shared() {
-    const gguf::TensorView* embedding = tensors_.look_up("token_embd.weight");
-    if (embedding == nullptr)
-      return tensor_error(ErrorCode::kBadFile, "token_embd.weight", "is missing");
-    config_.vocabulary = static_cast<int>(std::min<int64_t>(embedding->dims[1], INT32_MAX));
-    PAWL_TRY(embedding,
-             tensors_.find("token_embd.weight", {config_.width, config_.vocabulary}, true));
-    PAWL_TRY(const gguf::TensorView* output,
-             tensors_.find("output.weight", {config_.width, config_.vocabulary}, false));
-    if (output != nullptr) weights_.embedding = embedding;
-    pending_.push_back(
-        {output != nullptr ? output : embedding, &weights_.output, 0, config_.vocabulary});
-    PAWL_TRY(weights_.output_bias, vector("output.bias", config_.vocabulary, row_.output_bias));
-    PAWL_TRY_VOID(find_shared_norms());
-    if (row_.has_learned_positions) {
-      const gguf::TensorView* table = tensors_.look_up("position_embd.weight");
-      config_.learned_positions = table == nullptr ? 0 : table->dims[1];
-      PAWL_TRY(weights_.positions, tensors_.table("position_embd.weight", config_.width,
-                                                  config_.learned_positions, true));
-    }
-    return find_rope_factors();
-  }
-
-  Result<void> find_shared_norms() {
-    const auto layer_bias = row_.norm == Norm::kLayer ? Presence::kOptional : Presence::kNever;
-    if (row_.has_embedding_norm) {
-      PAWL_TRY(weights_.embedding_norm,
-               vector("token_embd_norm.weight", config_.width, Presence::kRequired));
-      PAWL_TRY(weights_.embedding_norm_bias,
-               vector("token_embd_norm.bias", config_.width, layer_bias));
-    }
-    const bool is_plain = row_.pre_norm == PreNorm::kPlain;
-    PAWL_TRY(weights_.output_norm, vector("output_norm.weight", config_.width,
-                                          is_plain ? Presence::kNever : Presence::kRequired));
-    PAWL_TRY(weights_.output_norm_bias, vector("output_norm.bias", config_.width, layer_bias));
-    return {};
-  }
-
-  Result<void> find_rope_factors() {
-    const int64_t pairs = config_.rope_pairs();
-    if (pairs == 0) return {};
-    PAWL_TRY(weights_.rope_factors, vector("rope_freqs.weight", pairs, Presence::kOptional));
-    PAWL_TRY(weights_.rope_factors_long,
-             vector("rope_factors_long.weight", pairs, Presence::kOptional));
-    if (weights_.rope_factors_long.empty()) return {};
-    PAWL_TRY(weights_.rope_factors_short,
-             vector("rope_factors_short.weight", pairs, Presence::kRequired));
-    if (config_.ropes[0].original_context == 0) {
-      return tensor_error(ErrorCode::kBadFile, "rope_factors_long.weight",
-                          "is there, but no key says the original context length");
-    }
-    return {};
-  }
-
-  // ---- one layer
-
-  Result<void> find_layer(LayerWeights& weights) {
-    for (const VectorRow& row : kVectors) {
-      PAWL_TRY(weights.*row.member, vector(prefix_ + row.name, config_.width, row.presence(row_)));
-    }
-    PAWL_TRY_VOID(find_inputs(weights));
-    PAWL_TRY_VOID(find_qk_norms(weights));
-    PAWL_TRY(weights.sinks, vector(prefix_ + "attn_sinks.weight", config_.heads,
-                                   row_.has_sinks ? Presence::kRequired : Presence::kNever));
-    PAWL_TRY_VOID(matrix(prefix_ + "attn_output.weight", config_.width, size_of(Dim::kHeads),
-                         weights.output));
-    PAWL_TRY_VOID(find_feed_forward_norm(weights));
-    if (layer_->has_experts) return find_experts(weights.experts);
-    return find_feed_forward(config_.feed_forward, "", row_.feed_forward_bias,
-                             weights.feed_forward);
-  }
-
-  Result<void> find_inputs(LayerWeights& weights) {
-    const int64_t all = size_of(Dim::kQueries) + size_of(Dim::kKeys) + size_of(Dim::kValues);
-    const std::string fused = prefix_ + "attn_qkv";
-    const bool is_fused =
-        tensors_.has(fused + ".weight") && !tensors_.has(prefix_ + "attn_q.weight");
-    int64_t first = 0;
-    for (const InputRow& input : kInputs) {
-      const int64_t rows = size_of(input.rows);
-      const std::string name = prefix_ + input.name;
-      if (!is_fused) {
-        PAWL_TRY_VOID(matrix(name + ".weight", rows, config_.width, weights.*input.matrix));
-        PAWL_TRY(weights.*input.bias, vector(name + ".bias", rows, row_.qkv_bias));
-        continue;
-      }
-      PAWL_TRY(const gguf::TensorView* tensor,
-               tensors_.find(fused + ".weight", {config_.width, all}, true));
-      pending_.push_back({tensor, &(weights.*input.matrix), first, rows});
-      PAWL_TRY(const Vector bias, vector(fused + ".bias", all, row_.qkv_bias));
-      if (!bias.empty()) {
-        (weights.*input.bias).assign(bias.begin() + first, bias.begin() + first + rows);
-      }
-      first += rows;
-    }
-    return {};
-  }
-
-  Result<void> find_qk_norms(LayerWeights& weights) {
-    const auto read = [&](const std::string& name, int64_t heads,
-                          bool is_required) -> Result<Vector> {
-      switch (row_.qk_norm) {
-        case QkNorm::kNone:
-          return Vector{};
-        case QkNorm::kShared:
-          return tensors_.vector(name, config_.head_dim, is_required);
-        case QkNorm::kWhole:
-          return tensors_.vector(name, heads * config_.head_dim, is_required);
-        case QkNorm::kPerHead:
-          return tensors_.table(name, config_.head_dim, heads, is_required);
-      }
-      return Vector{};
-    };
-    const bool is_required = row_.qk_norm_weights == Presence::kRequired;
-    PAWL_TRY(weights.q_norm, read(prefix_ + "attn_q_norm.weight", config_.heads, is_required));
-    // One of the two alone is a broken file.
-    PAWL_TRY(weights.k_norm, read(prefix_ + "attn_k_norm.weight", layer_->kv_heads,
-                                  is_required || !weights.q_norm.empty()));
-    return {};
-  }
-
-  Result<void> find_feed_forward_norm(LayerWeights& weights) {
-    if (row_.pre_norm != PreNorm::kWeighted) return {};
-    if (row_.may_have_attention_norm_2 && tensors_.has(prefix_ + "attn_norm_2.weight")) {
-      weights.feed_forward_norm = std::move(weights.attention_norm);
-      weights.feed_forward_norm_bias = std::move(weights.attention_norm_bias);
-      PAWL_TRY(weights.attention_norm,
-               vector(prefix_ + "attn_norm_2.weight", config_.width, Presence::kRequired));
-      PAWL_TRY(weights.attention_norm_bias,
-               vector(prefix_ + "attn_norm_2.bias", config_.width, Presence::kOptional));
-      return {};
-    }
-    const bool is_needed = row_.residual == Residual::kSerial || row_.residual == Residual::kByKey;
-    const std::string name = prefix_ + std::string(row_.feed_forward_norm);
-    PAWL_TRY(weights.feed_forward_norm,
-             vector(name + ".weight", config_.width,
-                    is_needed ? Presence::kRequired : Presence::kOptional));
-    const bool has_norm = !weights.feed_forward_norm.empty();
-    if (row_.residual == Residual::kByNorm) config_.is_parallel = !has_norm;
-    PAWL_TRY(
-        weights.feed_forward_norm_bias,
-        vector(name + ".bias", config_.width,
-               row_.norm == Norm::kLayer && has_norm ? Presence::kOptional : Presence::kNever));
-    return {};
-  }
-
-  // Gate and up may be one tensor, which is then called "up", the gate's rows first.
-  Result<void> find_feed_forward(int64_t hidden, const std::string& suffix, Presence bias,
-                                 FeedForward& weights) {
-    const std::string up = prefix_ + "ffn_up" + suffix;
-    const std::string gate = prefix_ + "ffn_gate" + suffix;
-    const gguf::TensorView* tensor = tensors_.look_up(up + ".weight");
-    const bool is_fused = row_.has_gate && !tensors_.has(gate + ".weight") && tensor != nullptr &&
-                          tensor->dims[1] == 2 * hidden;
-    if (is_fused) {
-      PAWL_TRY(tensor, tensors_.find(up + ".weight", {config_.width, 2 * hidden}, true));
-      pending_.push_back({tensor, &weights.gate, 0, hidden});
-      pending_.push_back({tensor, &weights.up, hidden, hidden});
-    } else {
-      if (row_.has_gate) {
-        PAWL_TRY_VOID(matrix(gate + ".weight", hidden, config_.width, weights.gate));
-      }
-      PAWL_TRY_VOID(matrix(up + ".weight", hidden, config_.width, weights.up));
-    }
-    const std::string down = prefix_ + "ffn_down" + suffix;
-    PAWL_TRY_VOID(matrix(down + ".weight", config_.width, hidden, weights.down));
-    PAWL_TRY(weights.up_bias, vector(up + ".bias", hidden, bias));
-    PAWL_TRY(weights.down_bias, vector(down + ".bias", config_.width, bias));
-    return {};
-  }
-
-  // ---- experts
-
-  Result<void> find_experts(Experts& experts) {
-    const int64_t count = config_.experts;
-    const std::string router = prefix_ + "ffn_gate_inp";
-    PAWL_TRY_VOID(matrix(router + ".weight", count, config_.width, experts.router));
-    PAWL_TRY(experts.router_bias, vector(router + ".bias", count, row_.expert_bias));
-    PAWL_TRY(experts.selection_bias,
-             vector(prefix_ + "exp_probs_b.bias", count, Presence::kOptional));
-    experts.all.resize(static_cast<size_t>(count));
-    const int64_t hidden = config_.expert_hidden, width = config_.width;
-    PAWL_TRY_VOID(find_expert_matrices("ffn_gate_exps", hidden, width, &FeedForward::gate,
-                                       &FeedForward::gate_bias, experts));
-    PAWL_TRY_VOID(find_expert_matrices("ffn_up_exps", hidden, width, &FeedForward::up,
-                                       &FeedForward::up_bias, experts));
-    PAWL_TRY_VOID(find_expert_matrices("ffn_down_exps", width, hidden, &FeedForward::down,
-                                       &FeedForward::down_bias, experts));
-    if (config_.shared_hidden == 0) return {};
-    PAWL_TRY_VOID(
-        find_feed_forward(config_.shared_hidden, "_shexp", Presence::kNever, experts.shared));
-    PAWL_TRY(experts.shared_gate,
-             vector(prefix_ + "ffn_gate_inp_shexp.weight", width,
-                    row_.shared_expert == SharedExpert::kGated ? Presence::kRequired
-                                                               : Presence::kNever));
-    return {};
-  }
-
-  Result<void> find_expert_matrices(const std::string& name, int64_t rows, int64_t cols,
-                                    Matrix FeedForward::*target, Vector FeedForward::*bias,
-                                    Experts& experts) {
-    const int64_t count = config_.experts;
-    PAWL_TRY(const gguf::TensorView* tensor,
-             tensors_.find(prefix_ + name + ".weight", {cols, rows, count}, true));
-    Vector biases;
-    if (row_.expert_bias != Presence::kNever) {
-      PAWL_TRY(biases, tensors_.table(prefix_ + name + ".bias", rows, count,
-                                      row_.expert_bias == Presence::kRequired));
-    }
-    for (int64_t e = 0; e < count; ++e) {
-      FeedForward& expert = experts.all[static_cast<size_t>(e)];
-      pending_.push_back({tensor, &(expert.*target), e * rows, rows});
-      if (biases.empty()) continue;
-      (expert.*bias).assign(biases.begin() + e * rows, biases.begin() + (e + 1) * rows);
-    }
-    return {};
-  }
-
-  const Architecture& row_;
-  ModelConfig& config_;
-  Tensors tensors_;
-  Weights weights_;
-  std::vector<PendingMatrix> pending_;
-  const LayerConfig* layer_ = nullptr;  // the one at hand
-  std::string prefix_;
+    InputRow{"attn_q", &LayerWeights::q, &LayerWeights::q_bias, Size::kQueries},
+    InputRow{"attn_k", &LayerWeights::k, &LayerWeights::k_bias, Size::kKeys},
+    InputRow{"attn_v", &LayerWeights::v, &LayerWeights::v_bias, Size::kValues},
 };
 
 }  // namespace
 
+Result<Weights> WeightLoader::load(const gguf::File& file, base::TaskPool& pool,
+                                   std::vector<std::string>& unused) {
+  weights_.layers.resize(config_.layers.size());
+  PAWL_TRY_VOID(find_shared());
+  for (size_t i = 0; i < config_.layers.size(); ++i) {
+    layer_ = &config_.layers[i];
+    prefix_ = "blk." + std::to_string(i) + ".";
+    PAWL_TRY_VOID(find_layer(weights_.layers[i]));
+  }
+  PAWL_TRY(weights_.arena, pack_matrices(file, pool, pending_));
+  unused = tensors_.unused();
+  return std::move(weights_);
+}
+
+int64_t WeightLoader::size_of(Size size) const {
+  switch (size) {
+    case Size::kWidth:
+      return config_.width;
+    case Size::kQueries:
+      return int64_t{config_.heads} * config_.head_dim;
+    case Size::kKeys:
+      return int64_t{layer_->kv_heads} * config_.head_dim;
+    case Size::kValues:
+      return int64_t{layer_->kv_heads} * config_.value_dim;
+    case Size::kHeads:
+      return int64_t{config_.heads} * config_.value_dim;
+  }
+  return 0;
+}
+
+Result<Vector> WeightLoader::vector(const std::string& name, int64_t size, Presence presence) {
+  if (presence == Presence::kNever) return Vector{};
+  return tensors_.vector(name, size, presence == Presence::kRequired);
+}
+
+Result<void> WeightLoader::matrix(const std::string& name, int64_t rows, int64_t cols,
+                                  Matrix& target) {
+  PAWL_TRY(const gguf::TensorView* tensor, tensors_.find(name, {cols, rows}, true));
+  pending_.push_back({tensor, &target, 0, rows});
+  return {};
+}
+
+// ---- what all layers share
+Result<void> WeightLoader::find_shared() {
+  const gguf::TensorView* embedding = tensors_.look_up("token_embd.weight");
+  if (embedding == nullptr)
+    return tensor_error(ErrorCode::kBadFile, "token_embd.weight", "is missing");
+  config_.vocabulary = static_cast<int>(std::min<int64_t>(embedding->dims[1], INT32_MAX));
+  PAWL_TRY(embedding,
+           tensors_.find("token_embd.weight", {config_.width, config_.vocabulary}, true));
+  PAWL_TRY(const gguf::TensorView* output,
+           tensors_.find("output.weight", {config_.width, config_.vocabulary}, false));
+  if (output != nullptr) weights_.embedding = embedding;
+  pending_.push_back(
+      {output != nullptr ? output : embedding, &weights_.output, 0, config_.vocabulary});
+  PAWL_TRY(weights_.output_bias, vector("output.bias", config_.vocabulary, row_.output_bias));
+  PAWL_TRY_VOID(find_shared_norms());
+  if (row_.has_learned_positions) {
+    const gguf::TensorView* table = tensors_.look_up("position_embd.weight");
+    config_.learned_positions = table == nullptr ? 0 : table->dims[1];
+    PAWL_TRY(weights_.positions, tensors_.table("position_embd.weight", config_.width,
+                                                config_.learned_positions, true));
+  }
+  return find_rope_factors();
+}
+
+Result<void> WeightLoader::find_shared_norms() {
+  const auto layer_bias = row_.norm == Norm::kLayer ? Presence::kOptional : Presence::kNever;
+  if (row_.has_embedding_norm) {
+    PAWL_TRY(weights_.embedding_norm,
+             vector("token_embd_norm.weight", config_.width, Presence::kRequired));
+    PAWL_TRY(weights_.embedding_norm_bias,
+             vector("token_embd_norm.bias", config_.width, layer_bias));
+  }
+  const bool is_plain = row_.pre_norm == PreNorm::kPlain;
+  PAWL_TRY(weights_.output_norm, vector("output_norm.weight", config_.width,
+                                        is_plain ? Presence::kNever : Presence::kRequired));
+  PAWL_TRY(weights_.output_norm_bias, vector("output_norm.bias", config_.width, layer_bias));
+  return {};
+}
+
+Result<void> WeightLoader::find_rope_factors() {
+  const int64_t pairs = config_.rope_pairs();
+  if (pairs == 0) return {};
+  PAWL_TRY(weights_.rope_factors, vector("rope_freqs.weight", pairs, Presence::kOptional));
+  PAWL_TRY(weights_.rope_factors_long,
+           vector("rope_factors_long.weight", pairs, Presence::kOptional));
+  if (weights_.rope_factors_long.empty()) return {};
+  PAWL_TRY(weights_.rope_factors_short,
+           vector("rope_factors_short.weight", pairs, Presence::kRequired));
+  if (config_.ropes[0].original_context == 0) {
+    return tensor_error(ErrorCode::kBadFile, "rope_factors_long.weight",
+                        "is there, but no key says the original context length");
+  }
+  return {};
+}
+
+// ---- one layer
+Result<void> WeightLoader::find_layer(LayerWeights& weights) {
+  for (const VectorRow& row : kVectors) {
+    PAWL_TRY(weights.*row.member, vector(prefix_ + row.name, config_.width, row.presence(row_)));
+  }
+  PAWL_TRY_VOID(find_mixer(weights));
+  PAWL_TRY_VOID(find_feed_forward_norm(weights));
+  if (layer_->has_experts) return find_experts(weights.experts);
+  return find_feed_forward(config_.feed_forward, "", row_.feed_forward_bias, weights.feed_forward);
+}
+
+Result<void> WeightLoader::find_mixer(LayerWeights& weights) {
+  switch (layer_->mixer) {
+    case Mixer::kAttention:
+      return find_attention(weights);
+    case Mixer::kLatentAttention:
+      return find_latent_attention(weights);
+  }
+  return {};
+}
+
+Result<void> WeightLoader::find_attention(LayerWeights& weights) {
+  PAWL_TRY_VOID(find_inputs(weights));
+  PAWL_TRY_VOID(find_qk_norms(weights));
+  PAWL_TRY(weights.sinks, vector(prefix_ + "attn_sinks.weight", config_.heads,
+                                 row_.has_sinks ? Presence::kRequired : Presence::kNever));
+  return matrix(prefix_ + "attn_output.weight", config_.width, size_of(Size::kHeads),
+                weights.output);
+}
+
+Result<void> WeightLoader::find_inputs(LayerWeights& weights) {
+  const int64_t all = size_of(Size::kQueries) + size_of(Size::kKeys) + size_of(Size::kValues);
+  const std::string fused = prefix_ + "attn_qkv";
+  const bool is_fused = tensors_.has(fused + ".weight") && !tensors_.has(prefix_ + "attn_q.weight");
+  int64_t first = 0;
+  for (const InputRow& input : kInputs) {
+    const int64_t rows = size_of(input.rows);
+    const std::string name = prefix_ + input.name;
+    if (!is_fused) {
+      PAWL_TRY_VOID(matrix(name + ".weight", rows, config_.width, weights.*input.matrix));
+      PAWL_TRY(weights.*input.bias, vector(name + ".bias", rows, row_.qkv_bias));
+      continue;
+    }
+    PAWL_TRY(const gguf::TensorView* tensor,
+             tensors_.find(fused + ".weight", {config_.width, all}, true));
+    pending_.push_back({tensor, &(weights.*input.matrix), first, rows});
+    PAWL_TRY(const Vector bias, vector(fused + ".bias", all, row_.qkv_bias));
+    if (!bias.empty()) {
+      (weights.*input.bias).assign(bias.begin() + first, bias.begin() + first + rows);
+    }
+    first += rows;
+  }
+  return {};
+}
+
+Result<void> WeightLoader::find_qk_norms(LayerWeights& weights) {
+  const auto read = [&](const std::string& name, int64_t heads,
+                        bool is_required) -> Result<Vector> {
+    switch (row_.qk_norm) {
+      case QkNorm::kNone:
+        return Vector{};
+      case QkNorm::kShared:
+        return tensors_.vector(name, config_.head_dim, is_required);
+      case QkNorm::kWhole:
+        return tensors_.vector(name, heads * config_.head_dim, is_required);
+      case QkNorm::kPerHead:
+        return tensors_.table(name, config_.head_dim, heads, is_required);
+    }
+    return Vector{};
+  };
+  const bool is_required = row_.qk_norm_weights == Presence::kRequired;
+  PAWL_TRY(weights.q_norm, read(prefix_ + "attn_q_norm.weight", config_.heads, is_required));
+  // One of the two alone is a broken file.
+  PAWL_TRY(weights.k_norm, read(prefix_ + "attn_k_norm.weight", layer_->kv_heads,
+                                is_required || !weights.q_norm.empty()));
+  return {};
+}
+
+Result<void> WeightLoader::find_feed_forward_norm(LayerWeights& weights) {
+  if (row_.pre_norm != PreNorm::kWeighted) return {};
+  if (row_.may_have_attention_norm_2 && tensors_.has(prefix_ + "attn_norm_2.weight")) {
+    weights.feed_forward_norm = std::move(weights.attention_norm);
+    weights.feed_forward_norm_bias = std::move(weights.attention_norm_bias);
+    PAWL_TRY(weights.attention_norm,
+             vector(prefix_ + "attn_norm_2.weight", config_.width, Presence::kRequired));
+    PAWL_TRY(weights.attention_norm_bias,
+             vector(prefix_ + "attn_norm_2.bias", config_.width, Presence::kOptional));
+    return {};
+  }
+  const bool is_needed = row_.residual == Residual::kSerial || row_.residual == Residual::kByKey;
+  const std::string name = prefix_ + std::string(row_.feed_forward_norm);
+  PAWL_TRY(weights.feed_forward_norm,
+           vector(name + ".weight", config_.width,
+                  is_needed ? Presence::kRequired : Presence::kOptional));
+  const bool has_norm = !weights.feed_forward_norm.empty();
+  if (row_.residual == Residual::kByNorm) config_.is_parallel = !has_norm;
+  PAWL_TRY(weights.feed_forward_norm_bias,
+           vector(name + ".bias", config_.width,
+                  row_.norm == Norm::kLayer && has_norm ? Presence::kOptional : Presence::kNever));
+  return {};
+}
+
+// Gate and up may be one tensor, which is then called "up", the gate's rows first.
+Result<void> WeightLoader::find_feed_forward(int64_t hidden, const std::string& suffix,
+                                             Presence bias, FeedForward& weights) {
+  const std::string up = prefix_ + "ffn_up" + suffix;
+  const std::string gate = prefix_ + "ffn_gate" + suffix;
+  const gguf::TensorView* tensor = tensors_.look_up(up + ".weight");
+  const bool is_fused = row_.has_gate && !tensors_.has(gate + ".weight") && tensor != nullptr &&
+                        tensor->dims[1] == 2 * hidden;
+  if (is_fused) {
+    PAWL_TRY(tensor, tensors_.find(up + ".weight", {config_.width, 2 * hidden}, true));
+    pending_.push_back({tensor, &weights.gate, 0, hidden});
+    pending_.push_back({tensor, &weights.up, hidden, hidden});
+  } else {
+    if (row_.has_gate) {
+      PAWL_TRY_VOID(matrix(gate + ".weight", hidden, config_.width, weights.gate));
+    }
+    PAWL_TRY_VOID(matrix(up + ".weight", hidden, config_.width, weights.up));
+  }
+  const std::string down = prefix_ + "ffn_down" + suffix;
+  PAWL_TRY_VOID(matrix(down + ".weight", config_.width, hidden, weights.down));
+  PAWL_TRY(weights.up_bias, vector(up + ".bias", hidden, bias));
+  PAWL_TRY(weights.down_bias, vector(down + ".bias", config_.width, bias));
+  return {};
+}
+
+// ---- experts
+Result<void> WeightLoader::find_experts(Experts& experts) {
+  const int64_t count = config_.experts;
+  const std::string router = prefix_ + "ffn_gate_inp";
+  PAWL_TRY_VOID(matrix(router + ".weight", count, config_.width, experts.router));
+  PAWL_TRY(experts.router_bias, vector(router + ".bias", count, row_.expert_bias));
+  PAWL_TRY(experts.selection_bias,
+           vector(prefix_ + "exp_probs_b.bias", count, Presence::kOptional));
+  experts.all.resize(static_cast<size_t>(count));
+  const int64_t hidden = config_.expert_hidden, width = config_.width;
+  PAWL_TRY_VOID(find_expert_matrices("ffn_gate_exps", hidden, width, &FeedForward::gate,
+                                     &FeedForward::gate_bias, experts));
+  PAWL_TRY_VOID(find_expert_matrices("ffn_up_exps", hidden, width, &FeedForward::up,
+                                     &FeedForward::up_bias, experts));
+  PAWL_TRY_VOID(find_expert_matrices("ffn_down_exps", width, hidden, &FeedForward::down,
+                                     &FeedForward::down_bias, experts));
+  if (config_.shared_hidden == 0) return {};
+  PAWL_TRY_VOID(
+      find_feed_forward(config_.shared_hidden, "_shexp", Presence::kNever, experts.shared));
+  PAWL_TRY(
+      experts.shared_gate,
+      vector(prefix_ + "ffn_gate_inp_shexp.weight", width,
+             row_.shared_expert == SharedExpert::kGated ? Presence::kRequired : Presence::kNever));
+  return {};
+}
+
+Result<void> WeightLoader::find_expert_matrices(const std::string& name, int64_t rows, int64_t cols,
+                                                Matrix FeedForward::*target,
+                                                Vector FeedForward::*bias, Experts& experts) {
+  const int64_t count = config_.experts;
+  PAWL_TRY(const gguf::TensorView* tensor,
+           tensors_.find(prefix_ + name + ".weight", {cols, rows, count}, true));
+  Vector biases;
+  if (row_.expert_bias != Presence::kNever) {
+    PAWL_TRY(biases, tensors_.table(prefix_ + name + ".bias", rows, count,
+                                    row_.expert_bias == Presence::kRequired));
+  }
+  for (int64_t e = 0; e < count; ++e) {
+    FeedForward& expert = experts.all[static_cast<size_t>(e)];
+    pending_.push_back({tensor, &(expert.*target), e * rows, rows});
+    if (biases.empty()) continue;
+    (expert.*bias).assign(biases.begin() + e * rows, biases.begin() + (e + 1) * rows);
+  }
+  return {};
+}
+
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, base::TaskPool& pool,
                              std::vector<std::string>& unused) {
-  return Loader(file, config).load(file, pool, unused);
+  return WeightLoader(file, config).load(file, pool, unused);
 }
 
 }  // namespace pawl::model

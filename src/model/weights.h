@@ -33,15 +33,33 @@ struct Experts {
   Vector shared_gate;  // [width]: its part is times sigmoid(shared_gate · x)
 };
 
+// Latent attention (arXiv 2405.04434 §2.1): keys and values of all heads are made of one short
+// vector, the latent; a part of the keys is rotated instead and shared by all heads.
+struct LatentAttention {
+  Matrix query_down;   // [query_rank, width]; absent where queries come straight from the input
+  Vector query_norm;   // [query_rank]
+  Matrix query;        // [heads * key_dim, query_rank or width]
+  Matrix latent;       // [rank, width]
+  Vector latent_norm;  // [rank]
+  Matrix rotated_key;  // [rotary, width]
+  // Where the cache holds keys and values: a head's keys, then its values, head after head.
+  Matrix keys_and_values;  // [heads * (key_dim - rotary + value_dim), rank]
+  // Where it holds the latent, per head: what takes a query to the latent, and the latent to a
+  // value.
+  std::vector<Matrix> query_up;  // [rank, key_dim - rotary]
+  std::vector<Matrix> value_up;  // [value_dim, rank]
+};
+
 struct LayerWeights {
   Vector attention_norm, attention_norm_bias;  // [width]
   Matrix q, k, v;  // [heads * head_dim, width], [kv_heads * head_dim, width], [kv_heads *
                    // value_dim, width]
   Vector q_bias, k_bias, v_bias;
-  Vector q_norm, k_norm;  // as QkNorm says: [head_dim], [heads, head_dim] or [heads * head_dim]
-  Vector sinks;           // [heads]: a score that takes part in the softmax and has no value
-  Matrix output;          // [width, heads * value_dim]
-  Vector output_bias;     // [width]
+  Vector q_norm, k_norm;   // as QkNorm says: [head_dim], [heads, head_dim] or [heads * head_dim]
+  LatentAttention latent;  // instead of q, k and v
+  Vector sinks;            // [heads]: a score that takes part in the softmax and has no value
+  Matrix output;           // [width, heads * value_dim]
+  Vector output_bias;      // [width]
   Vector attention_post_norm;                        // [width]
   Vector feed_forward_norm, feed_forward_norm_bias;  // [width]
   FeedForward feed_forward;                          // where the layer has no experts

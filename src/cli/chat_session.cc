@@ -201,6 +201,7 @@ void ChatSession::answer() {
   request.prompt = std::move(prompt->ids);
   request.policy = options_.policy;
   request.stops = {options_.stops, options_.max_tokens > 0 ? options_.max_tokens : context - used};
+  request.draft_tokens = options_.draft_tokens;
   request.stop_token = interrupt_.token();
   request.sink = &sink;
   request.received_ns = clock_.now_ns();

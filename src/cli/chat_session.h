@@ -27,6 +27,7 @@ struct ChatOptions {
   int64_t max_tokens = 0;  // of one answer; 0: what the context holds
   int64_t context = 8192;  // positions of the whole conversation, at most the model's
   std::optional<std::string> system;
+  int draft_tokens = 0;  // guesses in one step
   bool is_quiet = false;
 };
 

@@ -39,6 +39,7 @@ struct RunFlags {
   int64_t context = 8192;
   std::vector<std::string> stops;
   bool is_reference = false;
+  std::string draft = "none";
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -52,10 +53,15 @@ struct RunFlags {
     line.texts({"--stop", "TEXT", "ends before this text; repeatable"}, stops);
     line.flag({"--reference", "", "float32 activations and the scalar kernels: slow and exact"},
               is_reference);
+    line.text({"--draft", "KIND",
+               "none, or lookup: guesses from the text so far are computed beside each token; "
+               "faster where the text repeats itself, and never another token"},
+              draft);
     policy.declare(line);
     add_common_options(line, common);
   }
 
+  int draft_tokens() const { return draft == "lookup" ? engine::kDraftTokens : 0; }
   int64_t max_tokens_of_one() const { return max_tokens.value_or(128); }
 };
 
@@ -81,6 +87,8 @@ Json to_json(const ModelSession& session, const Prompt& prompt, const policy::Po
   usage["cached_tokens"] = finished.usage.cached_tokens;
   usage["completion_tokens"] = finished.usage.completion_tokens;
   usage["forward_passes"] = finished.usage.forward_passes;
+  usage["drafted_tokens"] = finished.usage.drafted_tokens;
+  usage["accepted_draft_tokens"] = finished.usage.accepted_draft_tokens;
   Json& timings = document["timings"];
   timings["load_ms"] = session.load_ms;
   timings["tokenize_ms"] = prompt.tokenize_ms;
@@ -113,6 +121,7 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   request.prompt = prompt.ids;
   request.policy = policy;
   request.stops = {flags.stops, flags.max_tokens_of_one()};
+  request.draft_tokens = flags.draft_tokens();
   request.stop_token = stop;
   request.sink = &sink;
   request.received_ns = clock.now_ns();
@@ -165,6 +174,7 @@ Result<ExitStatus> chat(ModelSession& session, const text::ChatTemplate& chat_te
   options.max_tokens = flags.max_tokens.value_or(0);
   options.context = flags.context;
   options.system = flags.chat.system;
+  options.draft_tokens = flags.draft_tokens();
   options.is_quiet = flags.common.is_quiet;
   PAWL_TRY(ChatSession conversation,
            ChatSession::create(session, chat_template, std::move(options), clock, interrupt));
@@ -208,6 +218,9 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   const bool is_interactive = !flags.prompt.is_given() && is_terminal(STDIN_FILENO);
   if (!flags.prompt.is_given() && !is_interactive) {
     return line.wrong("--prompt is missing; --file - reads standard input");
+  }
+  if (flags.draft != "none" && flags.draft != "lookup") {
+    return line.wrong(fmt::format("--draft: '{}' is neither none nor lookup", flags.draft));
   }
   if (is_interactive && flags.common.is_json) return line.wrong("--json needs --prompt");
   PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));

@@ -87,6 +87,10 @@ std::string summary_line(const GenerationSink& sink, const GenerationTimes& time
                       usage.completion_tokens == 1 ? "" : "s");
   if (times.decode_ms) line += " in " + shown_ms(*times.decode_ms);
   if (times.tokens_per_second) line += fmt::format(" ({:.1f}/s)", *times.tokens_per_second);
+  if (usage.drafted_tokens > 0) {
+    line += fmt::format(" · {} of {} guesses right", grouped(usage.accepted_draft_tokens),
+                        grouped(usage.drafted_tokens));
+  }
   if (times.ttft_ms) line += " · first token after " + shown_ms(*times.ttft_ms);
   if (times.prompt_tokens_per_output_token) {
     line += fmt::format(" · one output token cost as much as {:.1f} prompt tokens",

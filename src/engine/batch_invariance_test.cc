@@ -96,6 +96,24 @@ TEST_P(BatchInvariance, S052_BesideSevenOthers) {
   }
 }
 
+TEST_P(BatchInvariance, WithDraftsThatAreRightAndWrong) {
+  for (const int others : {0, 3}) {
+    start({.context = 512, .kv_positions = 4096});
+    std::vector<Recorder> recorders(static_cast<size_t>(others));
+    for (int i = 0; i < others; ++i) {
+      Request r = other(recorders[static_cast<size_t>(i)], i);
+      r.draft_tokens = 4;
+      submit(std::move(r));
+    }
+    Recorder recorder;
+    Request r = subject(recorder);
+    r.draft_tokens = 8;
+    const int64_t id = submit(std::move(r));
+    engine_->run_until_idle();
+    expect_as_alone(id, recorder);
+  }
+}
+
 TEST_P(BatchInvariance, PreemptedAndComputedAgain) {
   for (const bool has_cache : {false, true}) {
     start({.context = 256, .prefix_cache = has_cache});  // 8 blocks

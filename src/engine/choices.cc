@@ -14,39 +14,77 @@ void Engine::choose_all(const model::Logits& logits) {
     const model::Segment& s = segments_[i];
     const Sequence& sequence = planned(i);
     return s.wanted > 0 && sequence.length() < sequence.max_length &&
-           s.first_position + static_cast<int64_t>(s.ids.size()) == sequence.length();
+           s.first_position + static_cast<int64_t>(s.ids.size()) - sequence.drafts() ==
+               sequence.length();
   };
+  // Of the last id that is known; the rows of the guesses come after it.
   const auto last_row = [&](size_t i) {
-    return logits.row(first_rows_[i] + segments_[i].wanted - 1);
+    return first_rows_[i] + segments_[i].wanted - 1 - static_cast<int>(planned(i).drafts());
   };
   const auto choose_some = [&](int64_t begin, int64_t end, int) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      if (is_chosen(i)) choose(slots_[i], planned(i), last_row(i));
+      if (is_chosen(i)) choose(slots_[i], planned(i), logits.row(last_row(i)));
     }
   };
   runtime_.pool().run(static_cast<int64_t>(segments_.size()), 1, choose_some);
 
   rows_.clear();
+  chosen_.clear();
   for (size_t i = 0; i < segments_.size(); ++i) {
     Sequence& sequence = planned(i);
     const model::Segment& segment = segments_[i];
-    const int64_t tokens = static_cast<int64_t>(segment.ids.size());
+    const int64_t computed = static_cast<int64_t>(segment.ids.size());
+    const int64_t tokens = computed - sequence.drafts();
     const bool has_choice = is_chosen(i);
-    rows_.push_back({sequence.id, segment.first_position, segment.ids,
-                     has_choice ? last_row(i) : std::span<const float>(),
-                     has_choice ? &slots_[i].choice : nullptr});
+    if (!has_choice) {
+      rows_.push_back({sequence.id, segment.first_position, segment.ids, {}, nullptr});
+    }
     if (sequence.wants_prompt_rows()) tell_prompt_tokens(sequence, segment, logits, first_rows_[i]);
     sequence.computed += tokens;
-    sequence.usage.computed_tokens += tokens;
-    stats_.computed_tokens += tokens;
+    sequence.usage.computed_tokens += computed;
+    stats_.computed_tokens += computed;
     ++sequence.usage.forward_passes;
     keep_computed(sequence);
     if (has_choice) {
-      take_choice(sequence, slots_[i], rows_.back().logits);
+      const std::span<const float> row = logits.row(last_row(i));
+      show_choice(sequence, segment.first_position, segment.ids.first(static_cast<size_t>(tokens)),
+                  row, slots_[i].choice);
+      take_choice(sequence, slots_[i], row);
+      if (sequence.drafts() > 0) accept_drafts(sequence, slots_[i], logits, last_row(i));
     } else if (sequence.computed == sequence.max_length) {
       finish(sequence, FinishReason::kLength);  // nothing was to be generated
     }
   }
+}
+
+void Engine::show_choice(const Sequence& sequence, int64_t position,
+                         std::span<const base::TokenId> inputs, std::span<const float> row,
+                         const policy::Choice& choice) {
+  PAWL_CHECK(chosen_.size() < chosen_.capacity());
+  chosen_.push_back(choice);
+  rows_.push_back({sequence.id, position, inputs, row, &chosen_.back()});
+}
+
+// A guess stays while it is what was chosen: then its keys and values are those of the sequence,
+// and its row is the next choice's. Each is chosen as ever, by position.
+void Engine::accept_drafts(Sequence& sequence, Slot& slot, const model::Logits& logits,
+                           int first_row) {
+  int64_t right = 0;
+  while (right < sequence.drafts() && !sequence.is_finished &&
+         sequence.ids.back() == sequence.drafted[static_cast<size_t>(right) + 1]) {
+    ++right;
+    ++sequence.computed;
+    keep_computed(sequence);
+    chosen_.back().top = {};  // the next choice takes its place
+    const std::span<const float> row = logits.row(first_row + static_cast<int>(right));
+    choose(slot, sequence, row);
+    show_choice(sequence, sequence.length() - 1,
+                std::span(sequence.drafted).subspan(static_cast<size_t>(right), 1), row,
+                slot.choice);
+    take_choice(sequence, slot, row);
+  }
+  sequence.draft.record(sequence.drafts(), right);
+  sequence.usage.accepted_draft_tokens += right;
 }
 
 // On any worker: touches the sequence's constraint, and nothing else that others see.

@@ -46,7 +46,8 @@ Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& 
   plan_.preempted.reserve(sequences);
   segments_.reserve(sequences);
   first_rows_.reserve(sequences);
-  rows_.reserve(sequences);
+  rows_.reserve(sequences + static_cast<size_t>(limits.prompt_rows));
+  chosen_.reserve(rows_.capacity());
 }
 
 base::Result<int64_t> Engine::submit(Request request) {
@@ -211,8 +212,8 @@ void Engine::preempt(Sequence& sequence) {
   ++stats_.preemptions;
 }
 
-void Engine::grow_blocks(Sequence& sequence) {
-  while (static_cast<int64_t>(sequence.blocks.size()) * kv::kBlockPositions < sequence.length()) {
+void Engine::grow_blocks(Sequence& sequence, int64_t positions) {
+  while (static_cast<int64_t>(sequence.blocks.size()) * kv::kBlockPositions < positions) {
     const std::optional<kv::BlockId> block = cache_.take();
     PAWL_CHECK(block.has_value());
     sequence.blocks.push_back(*block);
@@ -246,7 +247,8 @@ model::Logits Engine::forward() {
   for (size_t i = 0; i < plan_.shares.size(); ++i) {
     Sequence& sequence = planned(i);
     if (!sequence.is_running) admit(sequence);
-    grow_blocks(sequence);
+    grow_blocks(sequence, sequence.length());
+    sequence.drafted.clear();
     const int64_t tokens = std::min(plan_.shares[i].tokens, sequence.length() - sequence.computed);
     const bool is_whole = sequence.computed + tokens == sequence.length();
     int64_t wanted = is_whole && sequence.length() < sequence.max_length ? 1 : 0;
@@ -256,17 +258,58 @@ model::Logits Engine::forward() {
         {sequence.computed,
          ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(tokens)),
          static_cast<int>(wanted), &sequence.blocks});
+  }
+  add_drafts();
+  for (const model::Segment& segment : segments_) {
     first_rows_.push_back(rows);
-    rows += segments_.back().wanted;
+    rows += segment.wanted;
   }
   return forward_->run({segments_});
 }
 
+// Sequences that decode get guesses beside their token, as far as rows, tokens and blocks are left
+// that nobody was promised.
+void Engine::add_drafts() {
+  int64_t rows = limits_.max_sequences + limits_.prompt_rows, tokens = limits_.tokens_per_step;
+  for (const model::Segment& segment : segments_) {
+    rows -= segment.wanted;
+    tokens -= static_cast<int64_t>(segment.ids.size());
+  }
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    Sequence& sequence = planned(i);
+    model::Segment& segment = segments_[i];
+    const bool decodes = segment.ids.size() == 1 && segment.wanted == 1;
+    if (!decodes || sequence.request.draft_tokens == 0) continue;
+    const int64_t room = std::min(
+        {rows, tokens, sequence.max_length - sequence.length() - 1, room_for_drafts(sequence)});
+    const std::span<const base::TokenId> guesses = sequence.draft.propose(sequence.ids, room);
+    if (guesses.empty()) continue;
+    sequence.drafted.assign(segment.ids.begin(), segment.ids.end());
+    sequence.drafted.insert(sequence.drafted.end(), guesses.begin(), guesses.end());
+    segment.ids = sequence.drafted;
+    segment.wanted = static_cast<int>(segment.ids.size());
+    rows -= static_cast<int64_t>(guesses.size());
+    tokens -= static_cast<int64_t>(guesses.size());
+    sequence.usage.drafted_tokens += static_cast<int64_t>(guesses.size());
+  }
+}
+
+// Positions after the sequence's last that it has blocks for; one block more where enough are left
+// for all that run.
+int64_t Engine::room_for_drafts(Sequence& sequence) {
+  if (cache_.available() > limits_.max_sequences && sequence.length() < sequence.max_length) {
+    grow_blocks(sequence, sequence.length() + 1);
+  }
+  return static_cast<int64_t>(sequence.blocks.size()) * kv::kBlockPositions - sequence.length();
+}
+
 void Engine::record_pace() {
   int64_t decodes = 0, prompt_tokens = 0;
-  for (const model::Segment& segment : segments_) {
-    const int64_t tokens = static_cast<int64_t>(segment.ids.size());
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const int64_t drafts = planned(i).drafts();
+    const int64_t tokens = static_cast<int64_t>(segments_[i].ids.size()) - drafts;
     (tokens == 1 ? decodes : prompt_tokens) += tokens;
+    prompt_tokens += drafts;  // a guess costs what a prompt token costs
   }
   pace_.record(decodes, prompt_tokens, forward_ns_ + policy_ns_);
 }

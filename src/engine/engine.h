@@ -30,7 +30,7 @@ struct EngineLimits {
   // Of these, prompts get at most so many in a step in which others decode. 0: as many as make
   // such a step take about twice as long as one without (step_pace.h).
   int64_t tokens_beside_decode = 0;
-  int prompt_rows = 16;      // rows of logits in one step for prompt_logprobs
+  int prompt_rows = 16;      // rows of logits in one step for prompt_logprobs and drafts
   bool prefix_cache = true;  // what is computed serves later sequences that begin alike
 };
 
@@ -103,7 +103,9 @@ class Engine {
   bool may_reuse(const Sequence& sequence) const;
   std::span<const base::TokenId> reusable_ids(const Sequence& sequence) const;
   void preempt(Sequence& sequence);
-  void grow_blocks(Sequence& sequence);
+  void add_drafts();
+  int64_t room_for_drafts(Sequence& sequence);
+  void grow_blocks(Sequence& sequence, int64_t positions);
   void give_blocks_back(Sequence& sequence);
   void keep_computed(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason);
@@ -117,6 +119,10 @@ class Engine {
   void choose(Slot& slot, const Sequence& sequence, std::span<const float> row);
   void tell_prompt_tokens(Sequence& sequence, const model::Segment& segment,
                           const model::Logits& logits, int first_row);
+  void show_choice(const Sequence& sequence, int64_t position,
+                   std::span<const base::TokenId> inputs, std::span<const float> row,
+                   const policy::Choice& choice);
+  void accept_drafts(Sequence& sequence, Slot& slot, const model::Logits& logits, int first_row);
   void take_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
   void end_without_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
   void emit_text(Sequence& sequence, const policy::Choice& choice);
@@ -149,6 +155,7 @@ class Engine {
   std::vector<int> first_rows_;  // [segments], in the logits
   std::vector<Slot> slots_;      // [max_sequences]; of those segments that end in a choice
   std::vector<StepRow> rows_;
+  std::vector<policy::Choice> chosen_;  // what rows_ points to; never grows beyond its capacity
   policy::Scratch prompt_scratch_;
   int64_t forward_ns_ = 0, policy_ns_ = 0;
 };

@@ -50,7 +50,9 @@ struct Usage {
   int64_t completion_tokens = 0;  // selected ids, the end token included: each cost a row of logits
   int64_t computed_tokens = 0;    // positions computed, those again after a preemption included
   int64_t forward_passes = 0;     // batches this request took part in
-  int64_t preemptions = 0;        // times it gave its blocks up and waited again
+  int64_t drafted_tokens = 0;     // guesses computed
+  int64_t accepted_draft_tokens = 0;  // of these, right: completion tokens that cost no pass
+  int64_t preemptions = 0;            // times it gave its blocks up and waited again
 };
 
 struct Finished {

@@ -27,6 +27,9 @@ struct Request {
   // What may come next, or none. It has accepted nothing yet, belongs to this request alone and is
   // used on the engine's thread only.
   std::shared_ptr<policy::Constraint> constraint;
+  // Guesses of what comes next that a step may compute beside its own token (draft.h); 0: none.
+  // They change no token, only the time.
+  int draft_tokens = 0;
   // Give the sink the log-probability of each prompt token, before the first Delta. Every position
   // is then computed: nothing comes from the prefix cache.
   bool prompt_logprobs = false;

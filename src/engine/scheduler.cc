@@ -22,7 +22,7 @@ class Planner {
     for (size_t i = 0; i < last_ && budget_.tokens > 0 && budget_.rows > 0; ++i) {
       const Candidate& c = candidates_[i];
       if (!c.is_running || c.length - c.computed > 1) continue;
-      const int64_t needed = blocks_of(c.length) - c.blocks;
+      const int64_t needed = std::max<int64_t>(blocks_of(c.length) - c.blocks, 0);
       while (needed > budget_.free_blocks && i < last_) preempt_last();
       if (i >= last_) break;
       budget_.free_blocks -= needed;

@@ -12,9 +12,11 @@ Sequence::Sequence(Request accepted, text::StopMatcher matcher, const text::Toke
       max_length(max_length_),
       salt(request.cache_salt),
       history(request.policy, request.prompt, static_cast<size_t>(max_length_)),
+      draft(request.draft_tokens),
       decoder(tokenizer, {}),
       stops(std::move(matcher)) {
   ids.reserve(static_cast<size_t>(max_length));
+  drafted.reserve(static_cast<size_t>(request.draft_tokens) + 1);
   blocks.reserve(static_cast<size_t>(max_length / kv::kBlockPositions + 1));
   usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   timeline.received_ns = request.received_ns;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/draft.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
@@ -27,6 +28,8 @@ struct Sequence {
   std::span<const base::TokenId> computed_ids() const {
     return std::span(ids).first(static_cast<size_t>(computed));
   }
+  // Guesses in the step at hand.
+  int64_t drafts() const { return drafted.empty() ? 0 : static_cast<int64_t>(drafted.size()) - 1; }
   // A row of logits for every position: not all of the prompt's were told yet.
   bool wants_prompt_rows() const {
     return request.prompt_logprobs && prompt_told < usage.prompt_tokens;
@@ -43,6 +46,8 @@ struct Sequence {
   int64_t kept = 0;            // whole blocks that the prefix cache knows
   kv::Salt salt;
   policy::History history;
+  LookupDraft draft;
+  std::vector<base::TokenId> drafted;  // the last id and the guesses after it, in the step at hand
   text::StreamDecoder decoder;
   text::StopMatcher stops;
   std::string decoded, released;  // buffers of one token

@@ -11,13 +11,15 @@
 
 namespace pawl::engine {
 
+// Where guesses of a draft were right, a row for each token, as if it had had a step of its own.
 struct StepRow {
   int64_t request = 0;
   int64_t first_position = 0;             // of `inputs`
   std::span<const base::TokenId> inputs;  // ids computed in this step
   std::span<const float>
       logits;  // the row the choice was made from; empty for an unfinished prompt
-  const policy::Choice* choice = nullptr;  // null for an unfinished prompt
+  // Null for an unfinished prompt. `top` is empty where a draft went on after it.
+  const policy::Choice* choice = nullptr;
 };
 
 struct StepRecord {

@@ -7,7 +7,7 @@ assume_yes=no
 may_install=yes
 
 # The oldest 1.NN that builds src/bridge, as src/bridge/CMakeLists.txt has it.
-rust_minimum=85
+rust_minimum=87
 # Where nobody uses cargo yet, what it fetches stays in the build folder.
 if [ -z "${CARGO_HOME:-}" ] && [ ! -d "${HOME:-}/.cargo" ]; then
   export CARGO_HOME="$root/build/cargo-home"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "bridge/bridge.h"
+#include "bridge/text.h"
 
 namespace pawl::bridge {
 namespace {
@@ -11,14 +11,7 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 
-// The library's text as ours.
-std::string take(pawl_text text) {
-  std::string copy(text.data == nullptr ? "" : text.data, text.size);
-  pawl_text_free(text);
-  return copy;
-}
-
-Error error_of(int32_t status, std::string message) {
+Error render_error(int32_t status, std::string message) {
   switch (status) {
     case PAWL_BRIDGE_RAISED:
       return {ErrorCode::kInvalidArgument, std::move(message), "chat template"};
@@ -55,7 +48,7 @@ base::Result<std::string> Template::render(std::string_view variables,
   const int32_t status =
       pawl_template_render(compiled_.get(), variables.data(), variables.size(), &border, &text);
   if (status == PAWL_BRIDGE_OK) return take(text);
-  return error_of(status, take(text));
+  return render_error(status, take(text));
 }
 
 }  // namespace pawl::bridge

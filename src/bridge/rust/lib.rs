@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The border of bridge.h: C types in and out, no panic across. What is done behind it is in the other files.
 mod calendar;
+mod failure;
+mod grammar;
+mod grammar_border;
+mod language;
 mod python_text;
 mod template;
+mod template_border;
+mod validator;
+mod vocabulary;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use template::{Failure, Limits, Template};
+use failure::Failure;
 
 const OK: i32 = 0;
-const BAD_TEMPLATE: i32 = 1;
+const BAD_SOURCE: i32 = 1;
 const RAISED: i32 = 2;
 const LIMIT: i32 = 3;
 const BAD_INPUT: i32 = 4;
@@ -21,15 +28,8 @@ pub struct PawlText {
     size: usize,
 }
 
-#[repr(C)]
-pub struct PawlTemplateLimits {
-    fuel: u64,
-    output_bytes: u64,
-    local_seconds: i64,
-}
-
 impl PawlText {
-    fn new(text: String) -> PawlText {
+    pub(crate) fn new(text: String) -> PawlText {
         let bytes = text.into_bytes().into_boxed_slice();
         let size = bytes.len();
         if size == 0 {
@@ -40,75 +40,55 @@ impl PawlText {
 }
 
 /// SAFETY: `data` points to `size` readable bytes that live during the call, or `size` is 0.
-unsafe fn text_at<'a>(data: *const u8, size: usize) -> Result<&'a str, Failure> {
+pub(crate) unsafe fn text_at<'a>(data: *const u8, size: usize) -> Result<&'a str, Failure> {
+    std::str::from_utf8(slice_at(data, size)).map_err(|_| Failure::BadInput("is not valid UTF-8".into()))
+}
+
+/// SAFETY: `data` points to `size` readable values that live during the call, or `size` is 0.
+pub(crate) unsafe fn slice_at<'a, T>(data: *const T, size: usize) -> &'a [T] {
     if size == 0 {
-        return Ok("");
+        return &[];
     }
-    std::str::from_utf8(std::slice::from_raw_parts(data, size))
-        .map_err(|_| Failure::BadInput("is not valid UTF-8".into()))
+    std::slice::from_raw_parts(data, size)
 }
 
 /// Runs `call`, and gives its status and its text or message.
-fn guarded(call: impl FnOnce() -> Result<String, Failure>) -> (i32, String) {
+pub(crate) fn guarded(call: impl FnOnce() -> Result<String, Failure>) -> (i32, String) {
     // A panic becomes a status; what it would print about itself is for nobody.
     static QUIET: std::sync::Once = std::sync::Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(text)) => (OK, text),
-        Ok(Err(Failure::BadTemplate(message))) => (BAD_TEMPLATE, message),
+        Ok(Err(Failure::BadSource(message))) => (BAD_SOURCE, message),
         Ok(Err(Failure::Raised(message))) => (RAISED, message),
         Ok(Err(Failure::Limit(message))) => (LIMIT, message),
         Ok(Err(Failure::BadInput(message))) => (BAD_INPUT, message),
-        Ok(Err(Failure::Panicked)) | Err(_) => (PANIC, "the template library panicked".into()),
+        Ok(Err(Failure::Panicked)) | Err(_) => (PANIC, "the library panicked".into()),
     }
 }
 
-/// # Safety
-/// As bridge.h says: readable `source`, writable `compiled` and `message`.
-#[no_mangle]
-pub unsafe extern "C" fn pawl_template_compile(
-    source: *const u8,
-    source_size: usize,
-    compiled: *mut *mut Template,
+/// As guarded, for calls that make something: `made` gets it, or null.
+///
+/// SAFETY: `made` and `message` are writable.
+pub(crate) unsafe fn making<T>(
+    made: *mut *mut T,
     message: *mut PawlText,
+    make: impl FnOnce() -> Result<T, Failure>,
 ) -> i32 {
-    *compiled = std::ptr::null_mut();
+    *made = std::ptr::null_mut();
     let (status, text) = guarded(|| {
-        let template = Template::compile(text_at(source, source_size)?)?;
-        *compiled = Box::into_raw(Box::new(template));
+        *made = Box::into_raw(Box::new(make()?));
         Ok(String::new())
     });
     *message = PawlText::new(text);
     status
 }
 
-/// # Safety
-/// As bridge.h says: a template that was compiled and not freed, readable `variables` and `limits`, writable `text`.
-#[no_mangle]
-pub unsafe extern "C" fn pawl_template_render(
-    compiled: *const Template,
-    variables: *const u8,
-    variables_size: usize,
-    limits: *const PawlTemplateLimits,
-    text: *mut PawlText,
-) -> i32 {
-    let limits = Limits {
-        fuel: (*limits).fuel,
-        output_bytes: (*limits).output_bytes,
-        local_seconds: (*limits).local_seconds,
-    };
-    let (status, rendered) =
-        guarded(|| (*compiled).render(text_at(variables, variables_size)?, &limits));
-    *text = PawlText::new(rendered);
-    status
-}
-
-/// # Safety
-/// `compiled` is null or came from pawl_template_compile and was not freed.
-#[no_mangle]
-pub unsafe extern "C" fn pawl_template_free(compiled: *mut Template) {
-    if !compiled.is_null() {
-        drop(Box::from_raw(compiled));
+/// SAFETY: `object` is null or came from `making` and was not freed.
+pub(crate) unsafe fn freeing<T>(object: *mut T) {
+    if !object.is_null() {
+        // A panic on the way out leaks; it must not cross the border.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(Box::from_raw(object))));
     }
 }
 

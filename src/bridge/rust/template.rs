@@ -10,6 +10,7 @@ use minijinja::{escape_formatter, AutoEscape, Environment, Error, ErrorKind, Out
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::calendar::Moment;
+use crate::failure::{on_large_stack, one_line, Failure};
 use crate::python_text;
 
 const NAME: &str = "chat";
@@ -19,14 +20,6 @@ const MAX_RECURSION: usize = 100;
 /// down recursively, so the deepest that the fuel allows has to fit.
 const STACK_BYTES: usize = 64 << 20;
 const STACK_BYTES_PER_FUEL: u64 = 128;
-
-pub enum Failure {
-    BadTemplate(String),
-    Raised(String),
-    Limit(String),
-    BadInput(String),
-    Panicked,
-}
 
 pub struct Limits {
     pub fuel: u64,
@@ -150,13 +143,8 @@ fn failure_of(error: &Error) -> Failure {
     if deepest.kind() == ErrorKind::OutOfFuel {
         Failure::Limit(message)
     } else {
-        Failure::BadTemplate(message)
+        Failure::BadSource(message)
     }
-}
-
-fn one_line(text: &str) -> String {
-    const MAX_CHARS: usize = 500;
-    text.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Memory that refuses to grow beyond a limit.
@@ -176,17 +164,4 @@ impl Write for BoundedText {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn on_large_stack<T: Send>(
-    bytes: usize,
-    call: impl FnOnce() -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, call);
-        match thread {
-            Ok(thread) => thread.join().unwrap_or(Err(Failure::Panicked)),
-            Err(error) => Err(Failure::Limit(format!("no thread for the template: {error}"))),
-        }
-    })
 }

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "server/web_files.h"
 
 namespace pawl::server {
 
@@ -180,6 +181,8 @@ Outcome Api::handle(const Admission& admission, const HttpRequest& request) {
       return {models("", true), nullptr};
     case Endpoint::kModel:
       return {models(admission.id, false), nullptr};
+    case Endpoint::kRequests:
+      return {list_requests(admission, request), nullptr};
     case Endpoint::kRequest:
       return {show_request(admission), nullptr};
     case Endpoint::kCancel:
@@ -192,6 +195,8 @@ Outcome Api::handle(const Admission& admission, const HttpRequest& request) {
       return {metrics(), nullptr};
     case Endpoint::kProps:
       return {props(), nullptr};
+    case Endpoint::kPage:
+      return {web_reply(request, admission.id), nullptr};
   }
   return {error_reply({}), nullptr};
 }

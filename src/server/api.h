@@ -106,6 +106,7 @@ class Api {
   HttpReply tokenize(const HttpRequest& request);
   HttpReply detokenize(const HttpRequest& request);
   HttpReply models(const std::string& id, bool is_list) const;
+  HttpReply list_requests(const Admission& admission, const HttpRequest& request) const;
   HttpReply show_request(const Admission& admission);
   HttpReply cancel_request(const Admission& admission);
   HttpReply health() const;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routes that tell how things stand: of the server, its model, and single requests.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
 #include "base/utf8.h"
 #include "server/api.h"
 
@@ -66,6 +71,8 @@ HttpReply Api::props() const {
   body["context"] = served->context;
   body["trained_context"] = served->trained_context;
   body["vocabulary"] = static_cast<int64_t>(served->tokenizer->vocab().size());
+  body["end_tokens"] = Json::array_of(
+      {served->tokenizer->vocab().end_ids().begin(), served->tokenizer->vocab().end_ids().end()});
   body["has_chat_template"] = static_cast<bool>(served->render);
   body["properties"] = served->properties;
   Json& json = body["limits"];
@@ -76,6 +83,33 @@ HttpReply Api::props() const {
   json["stop_strings"] = limits.stop_strings;
   json["logit_biases"] = limits.logit_biases;
   json["tools"] = limits.tools;
+  return json_reply(body);
+}
+
+// ?limit=N: as many of the newest at most. Those that run come first.
+HttpReply Api::list_requests(const Admission& admission, const HttpRequest& request) const {
+  constexpr int64_t kMost = 1000;
+  int64_t limit = 100;
+  if (!request.query.empty()) {
+    constexpr std::string_view kLimit = "limit=";
+    const std::string_view query = request.query;
+    const char* end = query.data() + query.size();
+    const char* begin = query.data() + std::min(kLimit.size(), query.size());
+    const auto [stop, failure] = std::from_chars(begin, end, limit);
+    if (!query.starts_with(kLimit) || failure != std::errc() || stop != end || limit < 1 ||
+        limit > kMost) {
+      return error_reply(bad_request(fmt::format("the query {} is not 'limit=' and 1 to {}",
+                                                 base::quoted_text(query), kMost)));
+    }
+  }
+  Json body;
+  body["object"] = "list";
+  body["data"] = Json::array();
+  for (const LedgerRow& row : table_.newest(admission.key_name, static_cast<size_t>(limit))) {
+    Json entry = row_json(row);
+    entry["object"] = "request";
+    body["data"].push_back(std::move(entry));
+  }
   return json_reply(body);
 }
 

@@ -47,7 +47,7 @@ void Connection::send_reply(HttpReply reply) {
   state_ = State::kReplying;
   status_ = reply.status;
   closes_ = closes_ || reply.closes;
-  const bool has_body = request_.method != "HEAD" && reply.status != 204;
+  const bool has_body = request_.method != "HEAD" && reply.status != 204 && reply.status != 304;
   Headers headers = ways_.api->common_headers(request_);
   headers.insert(headers.end(), reply.headers.begin(), reply.headers.end());
   unsent_ = head_of(reply.status, reply.content_type, headers,

@@ -53,7 +53,10 @@ constexpr FieldRow kFields[] = {
     {"stream", kBoth, kRead, "", ""},
     {"stream_options", kBoth, kRead, "", "include_usage, continuous_usage_stats, include_progress"},
     {"logprobs", kBoth, kRead, "", "chat: true or false; completions: a number"},
-    {"return_token_ids", kBoth, kRead, "", "token_ids and prompt_token_ids in the reply"},
+    {"return_token_ids", kBoth, kRead, "",
+     "token_ids and prompt_token_ids in the reply; ids in log-probabilities"},
+    {"return_token_times", kBoth, kRead, "",
+     "token_times_ms: when each token was chosen, from receiving the request"},
     // Scheduling
     {"cache_salt", kBoth, kRead, "", "prefixes are shared among requests of one salt only"},
     {"priority", kBoth, kRead, "", "-100 to 100, smaller goes first"},

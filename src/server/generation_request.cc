@@ -262,6 +262,7 @@ Result<GenerationRequest> read_common(const Json& body, Route route, const Limit
   PAWL_TRY_VOID(read_stream(fields, request));
   PAWL_TRY_VOID(read_scheduling(fields, limits, request));
   PAWL_TRY(request.wants_ids, fields.boolean("return_token_ids", false));
+  PAWL_TRY(request.wants_times, fields.boolean("return_token_times", false));
   return request;
 }
 

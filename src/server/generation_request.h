@@ -36,6 +36,7 @@ struct GenerationRequest {
   bool wants_progress = false;          // a chunk while the prompt waits
   bool wants_logprobs = false;
   bool wants_ids = false;
+  bool wants_times = false;
   bool wants_echo = false;
 
   int sequences() const { return choices * static_cast<int>(prompts.size()); }

@@ -18,6 +18,7 @@ struct Phrase {
 constexpr Phrase kPhrases[] = {
     {200, "OK"},
     {204, "No Content"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {401, "Unauthorized"},
     {403, "Forbidden"},

@@ -9,15 +9,6 @@
 namespace pawl::server {
 namespace {
 
-void append_chat_token(std::string_view piece, double logprob, std::string& out) {
-  out += "{\"token\":";
-  append_quoted(piece, out);
-  out += ",\"logprob\":";
-  append_logprob(logprob, out);
-  out += ",\"bytes\":";
-  append_bytes(piece, out);
-}
-
 // Keys of an object must differ, and a piece that is no text would not: its bytes are spelled.
 std::string completion_name(std::string_view piece) {
   if (base::is_valid_utf8(piece)) return std::string(piece);
@@ -47,25 +38,40 @@ std::string LogprobList::piece(base::TokenId id) const {
 
 void LogprobList::add(base::TokenId id, const double* logprob,
                       const std::vector<policy::TokenLogprob>& top) {
-  const std::string text = piece(id);
-  if (route_ == Route::kChat) {
-    add_chat(text, logprob, top);
-  } else {
-    add_completion(text, logprob, top);
-  }
+  if (route_ == Route::kChat || has_ids_) add_chat(id, logprob, top);
+  if (route_ == Route::kCompletion) add_completion(piece(id), logprob, top);
   ++count_;
 }
 
-void LogprobList::add_chat(std::string_view piece, const double* logprob,
+// An object that is not closed yet.
+void LogprobList::append_chat_token(base::TokenId id, const double* logprob,
+                                    std::string& out) const {
+  const std::string text = piece(id);
+  out += "{\"token\":";
+  append_quoted(text, out);
+  out += ",\"logprob\":";
+  if (logprob == nullptr) {
+    out += "null";
+  } else {
+    append_logprob(*logprob, out);
+  }
+  out += ",\"bytes\":";
+  append_bytes(text, out);
+  if (!has_ids_) return;
+  out += ",\"id\":";
+  append_integer(id, out);
+}
+
+void LogprobList::add_chat(base::TokenId id, const double* logprob,
                            const std::vector<policy::TokenLogprob>& top) {
   if (count_ > 0) content_ += ',';
-  append_chat_token(piece, logprob == nullptr ? 0 : *logprob, content_);
+  append_chat_token(id, logprob, content_);
   content_ += ",\"top_logprobs\":[";
   bool is_first = true;
-  for (const auto& [id, value] : top) {
+  for (const auto& [other, value] : top) {
     if (!is_first) content_ += ',';
     is_first = false;
-    append_chat_token(this->piece(id), value, content_);
+    append_chat_token(other, &value, content_);
     content_ += '}';
   }
   content_ += "]}";
@@ -119,7 +125,13 @@ void LogprobList::append_json(std::string& out) const {
     out += "],\"top_logprobs\":null,\"text_offset\":[";
   }
   out += offsets_;
-  out += "]}";
+  out += ']';
+  if (has_ids_) {
+    out += ",\"content\":[";
+    out += content_;
+    out += ']';
+  }
+  out += '}';
 }
 
 void LogprobList::clear() {

@@ -14,9 +14,11 @@ namespace pawl::server {
 
 class LogprobList {
  public:
-  // `tokenizer` outlives it. top: how many alternatives each token gets; 0: none were asked for.
-  LogprobList(Route route, const text::Tokenizer& tokenizer, bool has_top)
-      : route_(route), tokenizer_(&tokenizer), has_top_(has_top) {}
+  // `tokenizer` outlives it. has_top: alternatives were asked for. has_ids: each token and each
+  // alternative comes with its id; in a completion, whose form has no place for them, in a list
+  // "content" of the chat's form beside the others.
+  LogprobList(Route route, const text::Tokenizer& tokenizer, bool has_top, bool has_ids)
+      : route_(route), tokenizer_(&tokenizer), has_top_(has_top), has_ids_(has_ids) {}
 
   // The next token. `logprob` null: it has none, as the first of a prompt.
   void add(base::TokenId id, const double* logprob, const std::vector<policy::TokenLogprob>& top);
@@ -29,17 +31,18 @@ class LogprobList {
   void clear();
 
  private:
-  void add_chat(std::string_view piece, const double* logprob,
+  void add_chat(base::TokenId id, const double* logprob,
                 const std::vector<policy::TokenLogprob>& top);
+  void append_chat_token(base::TokenId id, const double* logprob, std::string& out) const;
   void add_completion(std::string_view piece, const double* logprob,
                       const std::vector<policy::TokenLogprob>& top);
   std::string piece(base::TokenId id) const;
 
   Route route_;
   const text::Tokenizer* tokenizer_;
-  bool has_top_;
+  bool has_top_, has_ids_;
   int count_ = 0;
-  std::string content_;                             // chat
+  std::string content_;                             // chat, and whoever wants ids
   std::string tokens_, logprobs_, tops_, offsets_;  // completions
   int64_t offset_ = 0;
 };

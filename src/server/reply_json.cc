@@ -19,6 +19,14 @@ void append_ids(std::span<const base::TokenId> ids, std::string& out) {
   out += ']';
 }
 
+void append_times(std::span<const double> times_ms, std::string& out) {
+  out += '[';
+  for (size_t i = 0; i < times_ms.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "{}{:.3f}", i > 0 ? "," : "", times_ms[i]);
+  }
+  out += ']';
+}
+
 void append_ms(std::string_view name, const std::optional<double>& ms, std::string& out) {
   if (ms) {
     fmt::format_to(std::back_inserter(out), "\"{}\":{:.3f},", name, *ms);
@@ -103,6 +111,10 @@ void ReplyJson::end_choice(const ChoiceParts& parts, const engine::Finished* fin
   if (parts.ids) {
     out += ",\"token_ids\":";
     append_ids(*parts.ids, out);
+  }
+  if (parts.times_ms) {
+    out += ",\"token_times_ms\":";
+    append_times(*parts.times_ms, out);
   }
   if (parts.prompt_ids) {
     out += ",\"prompt_token_ids\":";

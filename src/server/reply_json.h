@@ -47,6 +47,7 @@ struct ChoiceParts {
   int index = 0;
   const LogprobList* logprobs = nullptr;
   std::optional<std::span<const base::TokenId>> ids;         // token_ids
+  std::optional<std::span<const double>> times_ms;           // token_times_ms
   std::optional<std::span<const base::TokenId>> prompt_ids;  // prompt_token_ids
 };
 

@@ -39,7 +39,8 @@ ReplyStream::ReplyStream(std::shared_ptr<LiveRequest> live, GenerationRequest re
       tokenizer_(tokenizer),
       json_(head, request_.wants_usage || request_.wants_continuous_usage),
       clock_(std::move(clock)) {
-  const LogprobList list(head.route, tokenizer, request_.policy.top_logprobs > 0);
+  const LogprobList list(head.route, tokenizer, request_.policy.top_logprobs > 0,
+                         request_.wants_ids);
   choices_.assign(static_cast<size_t>(request_.sequences()), Choice(list));
   for (const auto& prompt : request_.prompts) prompt_tokens_ += static_cast<int64_t>(prompt.size());
 }
@@ -59,6 +60,7 @@ ChoiceParts ReplyStream::parts(int index) {
   parts.index = index;
   if (request_.wants_logprobs) parts.logprobs = &choice.logprobs;
   if (request_.wants_ids) parts.ids = choice.ids;
+  if (request_.wants_times) parts.times_ms = choice.times_ms;
   return parts;
 }
 
@@ -134,6 +136,9 @@ void ReplyStream::take_token(TokenEvent event) {
   ++selected_;
   observe(event, choice);
   if (request_.wants_ids) choice.ids.push_back(event.id);
+  if (request_.wants_times) {
+    choice.times_ms.push_back(static_cast<double>(event.stamp_ns - live_->received_ns()) / 1e6);
+  }
   choice.text += event.text;
   // An end token is no part of the text, so none of its log-probabilities either.
   if (!request_.wants_logprobs || tokenizer_.vocab().is_end(event.id)) return;
@@ -152,7 +157,10 @@ void ReplyStream::release_held(Choice& choice) {
 // The chunk of what came since the last one, if that is anything.
 void ReplyStream::flush_text(int index, std::string& out) {
   Choice& choice = choices_[static_cast<size_t>(index)];
-  if (choice.text.empty() && choice.logprobs.is_empty() && choice.ids.empty()) return;
+  if (choice.text.empty() && choice.logprobs.is_empty() && choice.ids.empty() &&
+      choice.times_ms.empty()) {
+    return;
+  }
   const ReplyUsage so_far = usage();
   out += kEventBegin;
   json_.text_chunk(parts(index), choice.text, request_.wants_continuous_usage ? &so_far : nullptr,
@@ -160,6 +168,7 @@ void ReplyStream::flush_text(int index, std::string& out) {
   out += kEventEnd;
   choice.text.clear();
   choice.ids.clear();
+  choice.times_ms.clear();
   choice.logprobs.clear();
 }
 

@@ -60,6 +60,7 @@ class ReplyStream {
     explicit Choice(LogprobList list) : logprobs(std::move(list)) {}
     std::string text;                // not given out yet; of a whole reply: all
     std::vector<base::TokenId> ids;  // the same of token_ids
+    std::vector<double> times_ms;    // and of token_times_ms
     LogprobList logprobs;            // of text
     std::vector<TokenEvent> held;    // tokens whose text is not decided
     std::vector<PromptTokenEvent> prompt;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/request_table.h"
 
+#include <algorithm>
+
 namespace pawl::server {
 
 void RequestTable::add(std::shared_ptr<LiveRequest> request) {
@@ -47,6 +49,21 @@ std::vector<std::shared_ptr<LiveRequest>> RequestTable::live() const {
   std::vector<std::shared_ptr<LiveRequest>> all;
   for (const auto& [unused, request] : live_) all.push_back(request);
   return all;
+}
+
+std::vector<LedgerRow> RequestTable::newest(std::string_view key_name, size_t most) const {
+  std::vector<LedgerRow> rows;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [unused, request] : live_) {
+    if (request->row().key_name == key_name) rows.push_back(request->snapshot());
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const LedgerRow& a, const LedgerRow& b) { return a.received_ms > b.received_ms; });
+  if (rows.size() > most) rows.resize(most);
+  for (auto one = over_.rbegin(); one != over_.rend() && rows.size() < most; ++one) {
+    if (one->row.key_name == key_name) rows.push_back(one->row);
+  }
+  return rows;
 }
 
 }  // namespace pawl::server

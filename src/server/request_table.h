@@ -29,6 +29,10 @@ class RequestTable {
 
   std::vector<std::shared_ptr<LiveRequest>> live() const;
 
+  // Of one key, at most `most`: those that live, the newest first, then those that are over, the
+  // one that ended last first.
+  std::vector<LedgerRow> newest(std::string_view key_name, size_t most) const;
+
  private:
   static constexpr size_t kKept = 1000;
 

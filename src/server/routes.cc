@@ -13,12 +13,15 @@ constexpr RouteRow kRoutes[] = {
     {"POST", "/detokenize", Endpoint::kDetokenize, true, true, true},
     {"GET", "/v1/models", Endpoint::kModels, false, true, true},
     {"GET", "/v1/models/{id}", Endpoint::kModel, false, true, true},
+    {"GET", "/v1/requests", Endpoint::kRequests, true, true, false},
     {"GET", "/v1/requests/{id}", Endpoint::kRequest, true, true, false},
     {"DELETE", "/v1/requests/{id}", Endpoint::kCancel, false, true, false},
     {"GET", "/health", Endpoint::kHealth, false, false, false},
     {"GET", "/ready", Endpoint::kReady, false, false, false},
     {"GET", "/metrics", Endpoint::kMetrics, false, true, false},
     {"GET", "/props", Endpoint::kProps, false, true, true},
+    {"GET", "/", Endpoint::kPage, false, false, false},
+    {"GET", "/web/{id}", Endpoint::kPage, false, false, false},
 };
 
 constexpr std::string_view kId = "{id}";

@@ -20,12 +20,14 @@ enum class Endpoint {
   kDetokenize,
   kModels,
   kModel,
+  kRequests,
   kRequest,
   kCancel,
   kHealth,
   kReady,
   kMetrics,
   kProps,
+  kPage,
 };
 
 struct RouteRow {

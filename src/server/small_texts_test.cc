@@ -74,7 +74,7 @@ TEST(Routes, PathsAreComparedAsSent) {
   EXPECT_EQ(match_route("GET", "/v1/completions").row, nullptr);
   EXPECT_EQ(match_route("GET", "/v1/completions").allowed, "POST");
   EXPECT_EQ(match_route("GET", "/v1/requests/a").allowed, "GET, HEAD, DELETE");
-  for (const char* path : {"/", "", "/v1/requests/", "/V1/models", "/v1/models/", "//health",
+  for (const char* path : {"//", "", "/web", "/web/", "/v1/requests/", "/V1/models", "/v1/models/", "//health",
                            "/health/", "/v1/../health", "/%68ealth"}) {
     EXPECT_EQ(match_route("GET", path).allowed, "") << path;
   }

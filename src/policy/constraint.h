@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "base/token.h"
@@ -28,6 +29,13 @@ class Constraint {
 
   // What was accepted is a whole answer: ending here is allowed.
   virtual bool is_complete() const = 0;
+
+  // Ids that are the only way on, in their order: they need no logits to be chosen. They have not
+  // been accepted. Empty: there is a choice, or nothing follows.
+  virtual std::vector<base::TokenId> forced() { return {}; }
+
+  // The next call is fill_mask, in a while: what it needs can be computed meanwhile.
+  virtual void prepare_mask() {}
 };
 
 }  // namespace pawl::policy

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/compiler.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/digest.h"
+#include "grammar/gbnf.h"
+#include "grammar/walk_constraint.h"
+#include "schema/pattern.h"
+
+namespace pawl::grammar {
+
+using base::Error;
+using base::ErrorCode;
+using base::Json;
+using base::Result;
+using schema::Language;
+
+namespace {
+
+constexpr size_t kKept = 128;
+constexpr size_t kMaxSourceBytes = size_t{2} << 20;
+
+// What each id appends to a text. Control and unused entries are never part of one.
+std::vector<std::string> words_of(const text::Tokenizer& tokenizer) {
+  const text::Vocab& vocab = tokenizer.vocab();
+  std::vector<std::string> words(vocab.size());
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto id = static_cast<base::TokenId>(i);
+    const text::TokenType type = vocab.type(id);
+    const bool has_text = type == text::TokenType::kNormal || type == text::TokenType::kByte ||
+                          type == text::TokenType::kUserDefined;
+    if (has_text) tokenizer.append_piece(id, false, words[i]);
+  }
+  return words;
+}
+
+Result<Json> parsed(const Description& description) {
+  auto json = base::parse_json(description.source, {.depth = 96, .bytes = kMaxSourceBytes});
+  if (!json.ok()) return Error{ErrorCode::kInvalidArgument, json.error().message, ""};
+  return json;
+}
+
+Result<std::string> text_of_language(const Language& language) {
+  Form form;
+  CachedOracle oracle;
+  const FormNode node = form.lexeme(language);
+  auto text = form.text(node, {}, oracle);
+  if (!text.ok() && text.error().code == ErrorCode::kInvalidArgument) {
+    return Error{ErrorCode::kInvalidArgument, "no text matches", ""};
+  }
+  return text;
+}
+
+Result<std::string> text_of_choice(const Description& description) {
+  PAWL_TRY(const Json list, parsed(description));
+  std::vector<std::string> texts;
+  if (list.as_array() != nullptr) {
+    for (const Json& one : *list.as_array()) {
+      if (one.as_string() == nullptr) {
+        return Error{ErrorCode::kInvalidArgument, "is no array of strings", ""};
+      }
+      texts.push_back(*one.as_string());
+    }
+  }
+  if (texts.empty() || std::ranges::any_of(texts, [](const auto& text) { return text.empty(); })) {
+    return Error{ErrorCode::kInvalidArgument, "is no array of strings that are not empty", ""};
+  }
+  return text_of_language(Language::any_of_literals(texts));
+}
+
+}  // namespace
+
+std::shared_ptr<policy::Constraint> Compiled::constraint() const {
+  auto walk = grammar_->walk();
+  if (!walk.ok()) return nullptr;
+  return std::make_shared<WalkConstraint>(std::move(*walk), worker_);
+}
+
+Result<std::string> Compiled::check(std::string_view answer) const {
+  if (judge_ == nullptr) return std::string();
+  return judge_->check(answer);
+}
+
+Compiler::Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary, Whitespace whitespace)
+    : vocabulary_(std::move(vocabulary)),
+      whitespace_(whitespace),
+      worker_(std::make_shared<MaskWorker>()) {}
+
+Result<std::unique_ptr<Compiler>> Compiler::create(const text::Tokenizer& tokenizer,
+                                                   Whitespace whitespace) {
+  const auto tokenize = [&tokenizer](std::string_view text) {
+    auto ids = tokenizer.encode(text, {.add_bos = false, .parse_special = false});
+    return ids.ok() ? std::move(*ids) : std::vector<base::TokenId>();
+  };
+  PAWL_TRY(auto vocabulary,
+           bridge::Vocabulary::create(words_of(tokenizer), tokenizer.vocab().end_ids(), tokenize));
+  return std::unique_ptr<Compiler>(new Compiler(std::move(vocabulary), whitespace));
+}
+
+Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& description) {
+  if (description.source.size() > kMaxSourceBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "has " + std::to_string(description.source.size()) + " bytes, at most " +
+                     std::to_string(kMaxSourceBytes) + " are allowed",
+                 ""};
+  }
+  const std::string named =
+      std::to_string(static_cast<int>(description.kind)) + "\n" + description.source;
+  const std::string key = base::sha256_hex(std::as_bytes(std::span(named)));
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = std::ranges::find(cache_, key, &Entry::key);
+    if (known != cache_.end()) {
+      cache_.splice(cache_.begin(), cache_, known);
+      return known->compiled;
+    }
+  }
+  PAWL_TRY(auto compiled, compile_new(description));
+  const std::scoped_lock lock(mutex_);
+  cache_.push_front({key, compiled});
+  if (cache_.size() > kKept) cache_.pop_back();
+  return compiled;
+}
+
+Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
+    const Description& description) const {
+  using Kind = Description::Kind;
+  const auto made = std::make_shared<Compiled>();
+  std::string text;
+  switch (description.kind) {
+    case Kind::kJsonSchema:
+    case Kind::kJsonObject: {
+      Json schema = any_object_schema();
+      if (description.kind == Kind::kJsonSchema) {
+        PAWL_TRY(schema, parsed(description));
+      }
+      PAWL_TRY(JsonGrammarText grammar, json_grammar(schema, whitespace_));
+      PAWL_TRY(bridge::Validator judge,
+               bridge::Validator::compile(schema.dump(), grammar.draft, true));
+      text = std::move(grammar.text);
+      made->notes_ = std::move(grammar.notes);
+      made->judge_ = std::make_unique<bridge::Validator>(std::move(judge));
+      break;
+    }
+    case Kind::kRegex: {
+      PAWL_TRY(const Language language, schema::whole_text_language(description.source));
+      PAWL_TRY(text, text_of_language(language));
+      break;
+    }
+    case Kind::kChoice: {
+      PAWL_TRY(text, text_of_choice(description));
+      break;
+    }
+    case Kind::kGbnf: {
+      PAWL_TRY(text, gbnf_grammar(description.source));
+      break;
+    }
+    case Kind::kLark:
+      text = description.source;
+      break;
+  }
+  const auto source = description.kind == Kind::kLark ? bridge::Grammar::Source::kLark
+                                                      : bridge::Grammar::Source::kNodes;
+  PAWL_TRY(made->grammar_, bridge::Grammar::compile(vocabulary_, source, text, {}));
+  made->worker_ = worker_;
+  return std::shared_ptr<const Compiled>(made);
+}
+
+}  // namespace pawl::grammar

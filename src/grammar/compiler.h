@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an answer is to look like → a compiled grammar → a constraint for one sequence. Compiling
+// runs on the caller's thread, under limits; what was compiled is kept for those who ask the same.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "bridge/grammar.h"
+#include "bridge/validator.h"
+#include "grammar/json_grammar.h"
+#include "grammar/mask_worker.h"
+#include "policy/constraint.h"
+#include "text/tokenizer.h"
+
+namespace pawl::grammar {
+
+struct Description {
+  enum class Kind {
+    kJsonSchema,  // source: a JSON Schema
+    kJsonObject,  // source: nothing
+    kRegex,       // source: an expression that the whole answer matches
+    kChoice,      // source: a JSON array of texts
+    kLark,        // source: Lark as llguidance reads it
+    kGbnf,        // source: GBNF
+  };
+  Kind kind = Kind::kJsonSchema;
+  std::string source;
+};
+
+// Immutable; shared by the constraints made of it.
+class Compiled {
+ public:
+  std::shared_ptr<policy::Constraint> constraint() const;
+
+  // Empty: a whole answer that obeys; else what is wrong with it. Only a schema has a judge of its
+  // own; of the others every answer that the grammar lets end is right.
+  base::Result<std::string> check(std::string_view answer) const;
+
+  // What of the schema is not enforced, one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  friend class Compiler;
+  std::shared_ptr<const bridge::Grammar> grammar_;
+  std::shared_ptr<MaskWorker> worker_;
+  std::unique_ptr<bridge::Validator> judge_;
+  std::vector<std::string> notes_;
+};
+
+// Threads: thread-safe. What compile gives does not need the compiler any more.
+class Compiler {
+ public:
+  // The tokenizer outlives the compiler and what it compiles. Error: no end id.
+  static base::Result<std::unique_ptr<Compiler>> create(const text::Tokenizer& tokenizer,
+                                                        Whitespace whitespace);
+
+  // Errors: kInvalidArgument: the description's syntax, or nothing obeys it; kUnsupported: it
+  // cannot be enforced exactly. The message names the offender; `where` is a path in a schema, or
+  // empty.
+  base::Result<std::shared_ptr<const Compiled>> compile(const Description& description);
+
+ private:
+  Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary, Whitespace whitespace);
+
+  base::Result<std::shared_ptr<const Compiled>> compile_new(const Description& description) const;
+
+  const std::shared_ptr<const bridge::Vocabulary> vocabulary_;
+  const Whitespace whitespace_;
+  const std::shared_ptr<MaskWorker> worker_;
+
+  std::mutex mutex_;  // of the cache
+  struct Entry {
+    std::string key;  // digest of the description
+    std::shared_ptr<const Compiled> compiled;
+  };
+  std::list<Entry> cache_;  // the latest used first
+};
+
+}  // namespace pawl::grammar

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a schema demands, keyword by keyword, in the order of its members: the order of an object's
+// members in an answer follows from it.
+#include <algorithm>
+
+#include "schema/keywords.h"
+
+namespace pawl::schema {
+
+using base::ErrorCode;
+using base::Json;
+using base::Result;
+
+namespace {
+
+// Subsets of anyOf are told apart where a schema around asks which of them were evaluated.
+constexpr size_t kMaxSubsets = 4;
+
+void keep_most(std::optional<int64_t>& most, int64_t limit) {
+  most = most ? std::min(*most, limit) : limit;
+}
+
+class Demands {
+ public:
+  Demands(SchemaId schema, KeywordContext& context)
+      : schema_(schema), context_(context), document_(context.document) {}
+
+  Result<Steps> all() {
+    const Json& json = document_.at(schema_);
+    if (const auto flag = json.to_bool()) {
+      if (!*flag) apply([](Branch& branch) { branch.types = 0; });
+      return std::move(steps_);
+    }
+    if (json.as_object() == nullptr) {
+      return refusal(ErrorCode::kInvalidArgument, document_, schema_, "schema", "is no schema");
+    }
+    const bool asks_members = has("unevaluatedProperties") && document_.draft() >= Draft::k2019;
+    const bool asks_items = has("unevaluatedItems") && document_.draft() >= Draft::k2019;
+    asks_ = asks_members || asks_items;
+    if (asks_) begin_unevaluated();
+    for (const auto& [keyword, unused] : *json.as_object()) {
+      if (has(keyword)) PAWL_TRY_VOID(one(keyword));
+    }
+    if (asks_) PAWL_TRY_VOID(end_unevaluated(asks_members, asks_items));
+    return std::move(steps_);
+  }
+
+ private:
+  bool has(std::string_view keyword) const { return has_keyword(document_, schema_, keyword); }
+  void apply(std::function<void(Branch&)> what) { steps_.push_back(step(std::move(what))); }
+  Draft draft() const { return document_.draft(); }
+
+  Result<void> one(std::string_view keyword) {
+    if (keyword == "type") {
+      PAWL_TRY(const uint8_t bits, type_bits(document_, schema_));
+      apply([bits](Branch& branch) { branch.types &= bits; });
+    } else if (keyword == "enum" || (keyword == "const" && draft() >= Draft::k6)) {
+      return values(keyword);
+    } else if (keyword == "minimum" || keyword == "maximum" || keyword == "exclusiveMinimum" ||
+               keyword == "exclusiveMaximum" || keyword == "multipleOf") {
+      return numbers();
+    } else if (keyword == "pattern" || keyword == "format") {
+      return strings();
+    } else if (keyword == "properties" || keyword == "patternProperties" ||
+               keyword == "additionalProperties") {
+      return members(keyword);
+    } else if (keyword == "items" || keyword == "prefixItems" || keyword == "additionalItems") {
+      return items();
+    } else {
+      PAWL_TRY(const bool is_done, count(keyword));
+      if (!is_done) return applicator(keyword);
+    }
+    return {};
+  }
+
+  Result<void> values(std::string_view keyword) {
+    PAWL_TRY(ValueList list, value_list(document_, schema_, keyword));
+    std::vector<Steps> choices;
+    if (list.types != 0) {
+      choices.push_back({step([list](Branch& branch) {
+        branch.types &= list.types;
+        std::vector<Language> numbers;
+        for (const std::string& number : list.numbers) {
+          numbers.push_back(Language::literal(number));
+        }
+        if (!numbers.empty()) branch.numbers.push_back(Language::any_of(std::move(numbers)));
+        if (!branch.string.only) {
+          branch.string.only = list.strings;
+        } else {
+          std::erase_if(*branch.string.only, [&](const std::string& text) {
+            return std::ranges::find(list.strings, text) == list.strings.end();
+          });
+        }
+      })});
+    }
+    for (const SchemaId one : list.structures) choices.push_back({step(Literal{one})});
+    steps_.push_back(choice(std::move(choices)));
+    return {};
+  }
+
+  Result<void> numbers() {
+    if (std::exchange(has_numbers_, true)) return {};
+    PAWL_TRY(std::vector<Language> found, number_demands(document_, schema_));
+    apply([found](Branch& branch) {
+      branch.numbers.insert(branch.numbers.end(), found.begin(), found.end());
+    });
+    return {};
+  }
+
+  Result<void> strings() {
+    if (std::exchange(has_strings_, true)) return {};
+    PAWL_TRY(std::vector<Language> found, string_demands(document_, schema_, &context_.notes));
+    apply([found](Branch& branch) {
+      branch.string.languages.insert(branch.string.languages.end(), found.begin(), found.end());
+    });
+    return {};
+  }
+
+  // The rule stands where `properties` does, if that is there.
+  Result<void> members(std::string_view keyword) {
+    if (keyword != "properties" && has("properties")) return {};
+    if (std::exchange(has_members_, true)) return {};
+    PAWL_TRY(MemberRule rule, member_rule(document_, schema_));
+    apply([rule](Branch& branch) { branch.members.push_back(rule); });
+    return {};
+  }
+
+  Result<void> items() {
+    if (std::exchange(has_items_, true)) return {};
+    PAWL_TRY(ItemRule rule, item_rule(document_, schema_));
+    apply([rule](Branch& branch) { branch.items.push_back(rule); });
+    return {};
+  }
+
+  // True when the keyword was one of those that count something.
+  Result<bool> count(std::string_view keyword) {
+    const auto number = [&]() { return count_of(document_, schema_, keyword); };
+    if (keyword == "minLength") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { b.string.least = std::max(b.string.least, *n); });
+    } else if (keyword == "maxLength") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { keep_most(b.string.most, *n); });
+    } else if (keyword == "minItems") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { b.least_items = std::max(b.least_items, *n); });
+    } else if (keyword == "maxItems") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { keep_most(b.most_items, *n); });
+    } else if (keyword == "minProperties") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { b.least_members = std::max(b.least_members, *n); });
+    } else if (keyword == "maxProperties") {
+      PAWL_TRY(const auto n, number());
+      apply([n](Branch& b) { keep_most(b.most_members, *n); });
+    } else if (keyword == "uniqueItems") {
+      const auto flag = document_.at(schema_).find("uniqueItems")->to_bool();
+      if (flag.value_or(false)) {
+        apply([schema = schema_](Branch& b) { b.unique = schema; });
+      }
+    } else if (keyword == "required") {
+      return required();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  Result<bool> required() {
+    const Json& list = *document_.at(schema_).find("required");
+    PAWL_TRY(const auto names, name_list(document_, schema_, "required", list));
+    apply([names](Branch& branch) {
+      branch.required.insert(branch.required.end(), names.begin(), names.end());
+    });
+    return true;
+  }
+
+  Result<void> applicator(std::string_view keyword) {
+    if (keyword == "allOf") {
+      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
+      for (const SchemaId part : parts) steps_.push_back(step(Literal{part}));
+    } else if (keyword == "anyOf") {
+      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
+      return any_of(parts);
+    } else if (keyword == "oneOf") {
+      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
+      return one_of(parts);
+    } else if (keyword == "not") {
+      PAWL_TRY(const auto part, one_schema(document_, schema_, keyword));
+      steps_.push_back(step(Literal{*part, false}));
+    } else if (keyword == "if" && draft() >= Draft::k7) {
+      return condition();
+    } else if (keyword == "$ref" || (keyword == "$dynamicRef" && draft() == Draft::k2020) ||
+               (keyword == "$recursiveRef" && draft() == Draft::k2019)) {
+      PAWL_TRY(const auto target, referred(document_, schema_));
+      steps_.push_back(step(Literal{*target}));
+    } else if (keyword == "propertyNames" && draft() >= Draft::k6) {
+      PAWL_TRY(const auto names, one_schema(document_, schema_, keyword));
+      apply([names](Branch& branch) { branch.names.push_back({*names}); });
+    } else if (keyword == "contains" && draft() >= Draft::k6) {
+      return contains();
+    } else if (keyword == "dependencies" || keyword == "dependentRequired" ||
+               keyword == "dependentSchemas") {
+      return depend();
+    }
+    return {};
+  }
+
+  bool is_evaluated() const { return asks_ || context_.is_evaluated_around; }
+
+  Result<void> any_of(const std::vector<SchemaId>& parts) {
+    std::vector<Steps> choices;
+    if (!is_evaluated()) {
+      for (const SchemaId part : parts) choices.push_back({step(Literal{part})});
+      steps_.push_back(choice(std::move(choices)));
+      return {};
+    }
+    if (parts.size() > kMaxSubsets) {
+      return refusal(ErrorCode::kUnsupported, document_, schema_, "anyOf",
+                     "with more than 4 schemas under unevaluatedProperties or unevaluatedItems");
+    }
+    for (size_t subset = 1; subset < (size_t{1} << parts.size()); ++subset) {
+      Steps steps;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        steps.push_back(step(Literal{parts[i], ((subset >> i) & 1) != 0}));
+      }
+      choices.push_back(std::move(steps));
+    }
+    steps_.push_back(choice(std::move(choices)));
+    return {};
+  }
+
+  Result<void> one_of(const std::vector<SchemaId>& parts) {
+    std::vector<std::vector<bool>> overlap(parts.size(), std::vector<bool>(parts.size()));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      for (size_t j = i + 1; j < parts.size(); ++j) {
+        PAWL_TRY(const bool are_apart, context_.exclude_each_other({parts[i]}, {parts[j]}));
+        overlap[i][j] = overlap[j][i] = !are_apart;
+      }
+    }
+    std::vector<Steps> choices;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Steps steps = {step(Literal{parts[i]})};
+      for (size_t j = 0; j < parts.size(); ++j) {
+        if (overlap[i][j]) steps.push_back(step(Literal{parts[j], false}));
+      }
+      choices.push_back(std::move(steps));
+    }
+    steps_.push_back(choice(std::move(choices)));
+    return {};
+  }
+
+  Result<void> condition() {
+    PAWL_TRY(const auto condition, one_schema(document_, schema_, "if"));
+    PAWL_TRY(const auto then, one_schema(document_, schema_, "then"));
+    PAWL_TRY(const auto otherwise, one_schema(document_, schema_, "else"));
+    if (!then && !otherwise && !is_evaluated()) return {};
+    Steps yes = {step(Literal{*condition})}, no = {step(Literal{*condition, false})};
+    if (then) yes.push_back(step(Literal{*then}));
+    if (otherwise) no.push_back(step(Literal{*otherwise}));
+    steps_.push_back(choice({std::move(yes), std::move(no)}));
+    return {};
+  }
+
+  Result<void> contains() {
+    if (is_evaluated() && draft() >= Draft::k2020) {
+      return refusal(ErrorCode::kUnsupported, document_, schema_, "contains",
+                     "under unevaluatedItems");
+    }
+    PAWL_TRY(const auto item, one_schema(document_, schema_, "contains"));
+    std::optional<int64_t> least, most;
+    if (draft() >= Draft::k2019) {
+      PAWL_TRY(least, count_of(document_, schema_, "minContains"));
+      PAWL_TRY(most, count_of(document_, schema_, "maxContains"));
+    }
+    const ContainsRule rule{.item = {*item}, .least = least.value_or(1), .most = most};
+    apply([rule](Branch& branch) { branch.contains.push_back(rule); });
+    return {};
+  }
+
+  Result<void> depend() {
+    if (std::exchange(has_dependencies_, true)) return {};
+    PAWL_TRY(const auto found, dependencies(document_, schema_));
+    for (const Dependency& one : found) {
+      Steps absent = {
+          step([name = one.name](Branch& branch) { branch.forbidden.push_back(name); })};
+      Steps present = {step([one](Branch& branch) {
+        branch.required.push_back(one.name);
+        branch.required.insert(branch.required.end(), one.required.begin(), one.required.end());
+      })};
+      if (one.schema) present.push_back(step(Literal{*one.schema}));
+      steps_.push_back(choice({std::move(absent), std::move(present)}));
+    }
+    return {};
+  }
+
+  // What was evaluated is what rules that came in since then speak of.
+  void begin_unevaluated() {
+    apply([](Branch& branch) {
+      branch.evaluated_from.emplace_back(branch.members.size(), branch.items.size());
+    });
+  }
+
+  Result<void> end_unevaluated(bool asks_members, bool asks_items) {
+    std::optional<SchemaId> members, items;
+    if (asks_members) {
+      PAWL_TRY(members, one_schema(document_, schema_, "unevaluatedProperties"));
+    }
+    if (asks_items) {
+      PAWL_TRY(items, one_schema(document_, schema_, "unevaluatedItems"));
+    }
+    apply([members, items](Branch& branch) {
+      const auto [first_member, first_item] = branch.evaluated_from.back();
+      branch.evaluated_from.pop_back();
+      if (members) add_unevaluated_members(branch, first_member, *members);
+      if (items) add_unevaluated_items(branch, first_item, *items);
+    });
+    return {};
+  }
+
+  static void add_unevaluated_members(Branch& branch, size_t first, SchemaId schema) {
+    MemberRule rest;
+    for (size_t i = first; i < branch.members.size(); ++i) {
+      const MemberRule& rule = branch.members[i];
+      if (rule.evaluates_rest) return;
+      for (const MemberRule::Named& one : rule.named) rest.named.push_back({one.name, {}});
+      for (const MemberRule::Pattern& one : rule.patterns) {
+        rest.patterns.push_back({one.source, one.language, {}});
+      }
+    }
+    rest.rest = Literal{schema};
+    rest.evaluates_rest = true;
+    branch.members.push_back(std::move(rest));
+  }
+
+  static void add_unevaluated_items(Branch& branch, size_t first, SchemaId schema) {
+    ItemRule rest;
+    for (size_t i = first; i < branch.items.size(); ++i) {
+      if (branch.items[i].evaluates_rest) return;
+      rest.prefix.resize(std::max(rest.prefix.size(), branch.items[i].prefix.size()));
+    }
+    rest.rest = Literal{schema};
+    rest.evaluates_rest = true;
+    branch.items.push_back(std::move(rest));
+  }
+
+  SchemaId schema_;
+  KeywordContext& context_;
+  Document& document_;
+  Steps steps_;
+  bool asks_ = false;
+  bool has_numbers_ = false, has_strings_ = false, has_members_ = false;
+  bool has_items_ = false, has_dependencies_ = false;
+};
+
+}  // namespace
+
+Result<Steps> demands(SchemaId schema, KeywordContext& context) {
+  return Demands(schema, context).all();
+}
+
+}  // namespace pawl::schema

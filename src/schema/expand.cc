@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schema/expand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/utf8.h"
+#include "schema/keywords.h"
+#include "schema/number_language.h"
+
+namespace pawl::schema {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// How deep emptiness is looked for: a required member of a required member …
+constexpr int kEmptinessDepth = 4;
+
+// A branch with what is left to be done, the next step last.
+struct Open {
+  Branch branch;
+  Steps todo;
+};
+
+void push_reversed(const Steps& steps, Steps& todo) {
+  todo.insert(todo.end(), steps.rbegin(), steps.rend());
+}
+
+bool holds_all(const std::vector<Literal>& list, Literal literal) {
+  return std::ranges::find(list, literal) != list.end();
+}
+
+// Two demands that cannot both be met leave the type out; the other types stay.
+void drop_impossible(Branch& branch) {
+  StringDemand& string = branch.string;
+  if ((string.only && string.only->empty()) || (string.most && *string.most < string.least)) {
+    branch.types &= static_cast<uint8_t>(~kStringBit);
+  }
+  if (branch.most_items && *branch.most_items < branch.least_items) {
+    branch.types &= static_cast<uint8_t>(~kArrayBit);
+  }
+  if (branch.most_members && *branch.most_members < branch.least_members) {
+    branch.types &= static_cast<uint8_t>(~kObjectBit);
+  }
+  for (const std::string& name : branch.forbidden) {
+    if (std::ranges::find(branch.required, name) != branch.required.end()) {
+      branch.types &= static_cast<uint8_t>(~kObjectBit);
+    }
+  }
+}
+
+}  // namespace
+
+NodeId Expander::intern(Node node) {
+  std::ranges::sort(node);
+  const auto last = std::ranges::unique(node);
+  node.erase(last.begin(), last.end());
+  const auto known = ids_.find(node);
+  if (known != ids_.end()) return known->second;
+  const auto id = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(node);
+  ids_.emplace(std::move(node), id);
+  return id;
+}
+
+NodeId Expander::root() {
+  return intern({Literal{document_.root()}});
+}
+
+NodeId Expander::both(NodeId a, NodeId b) {
+  Node node = nodes_[static_cast<size_t>(a)];
+  const Node& other = nodes_[static_cast<size_t>(b)];
+  node.insert(node.end(), other.begin(), other.end());
+  return intern(std::move(node));
+}
+
+std::string Expander::path(NodeId node) const {
+  const Node& literals = nodes_[static_cast<size_t>(node)];
+  return literals.empty() ? "" : document_.path(literals.front().schema);
+}
+
+Result<Steps> Expander::steps_of(Literal literal, const Branch& branch) {
+  KeywordContext context{document_, notes_,
+                         [this](Literal a, Literal b) { return exclude_each_other(a, b); },
+                         !branch.evaluated_from.empty()};
+  if (literal.holds) return demands(literal.schema, context);
+  return refutations(literal.schema, context);
+}
+
+Result<std::vector<Branch>> Expander::branches_of(const Node& node) {
+  std::vector<Branch> done;
+  std::vector<Open> open(1);
+  for (auto literal = node.rbegin(); literal != node.rend(); ++literal) {
+    open[0].todo.push_back(step(*literal));
+  }
+  while (!open.empty()) {
+    Open one = std::move(open.back());
+    open.pop_back();
+    bool is_alive = true;
+    while (is_alive && !one.todo.empty()) {
+      const Step next = std::move(one.todo.back());
+      one.todo.pop_back();
+      if (next.apply) {
+        next.apply(one.branch);
+        drop_impossible(one.branch);
+        is_alive = one.branch.types != 0;
+      } else if (next.is_end) {
+        one.branch.active.pop_back();
+        one.branch.done.push_back(*next.literal);
+      } else if (next.literal) {
+        const Literal literal = *next.literal;
+        if (holds_all(one.branch.active, literal)) {
+          return refusal(ErrorCode::kInvalidArgument, document_, literal.schema, "$ref",
+                         "the schema refers to itself, so no finite text obeys it");
+        }
+        if (holds_all(one.branch.done, literal.negated())) is_alive = false;
+        if (!is_alive || holds_all(one.branch.done, literal)) continue;
+        PAWL_TRY(const Steps steps, steps_of(literal, one.branch));
+        one.branch.active.push_back(literal);
+        one.todo.push_back({.literal = literal, .is_end = true, .choices = {}, .apply = {}});
+        push_reversed(steps, one.todo);
+      } else {
+        for (auto way = next.choices.rbegin(); way != next.choices.rend(); ++way) {
+          if (++branches_ > limits_.branches) {
+            return refusal(ErrorCode::kUnsupported, document_,
+                           node.empty() ? document_.root() : node.front().schema, "anyOf",
+                           fmt::format("the schemas that hold together leave more than {} ways",
+                                       limits_.branches));
+          }
+          open.push_back(one);
+          push_reversed(*way, open.back().todo);
+        }
+        is_alive = false;
+      }
+    }
+    if (is_alive) done.push_back(std::move(one.branch));
+  }
+  return done;
+}
+
+Result<bool> Expander::exclude_each_other(Literal a, Literal b) {
+  return is_surely_empty(intern({a, b}), kEmptinessDepth);
+}
+
+// True only when no value obeys the node; what cannot be said is no reason to say so.
+Result<bool> Expander::is_surely_empty(NodeId node, int depth) {
+  if (depth == 0) return false;
+  const auto expanded = expand(node);
+  if (!expanded.ok()) {
+    return expanded.error().code == ErrorCode::kUnsupported ? Result<bool>(false)
+                                                            : Result<bool>(expanded.error());
+  }
+  const Alternatives parts = **expanded;  // looking deeper may move it
+  if (parts.may_be_null || parts.may_be_true || parts.may_be_false) return false;
+  for (const NumberPart& part : parts.numbers) {
+    const auto is_empty = oracle_.is_empty(part.language);
+    if (!is_empty.ok() || !*is_empty) return false;
+  }
+  for (const StringPart& part : parts.strings) {
+    const auto is_empty = oracle_.is_empty(part.language);
+    if (!is_empty.ok() || !*is_empty) return false;
+  }
+  for (const ArrayPart& part : parts.arrays) {
+    bool is_empty = false;
+    for (int64_t i = 0; i < part.least && !is_empty; ++i) {
+      const bool is_prefix = i < static_cast<int64_t>(part.prefix.size());
+      PAWL_TRY(
+          is_empty,
+          is_surely_empty(is_prefix ? part.prefix[static_cast<size_t>(i)] : part.rest, depth - 1));
+      if (!is_prefix) break;
+    }
+    if (!is_empty) return false;
+  }
+  for (const ObjectPart& part : parts.objects) {
+    bool is_empty = false;
+    for (const ObjectPart::Named& member : part.named) {
+      if (!member.is_required || is_empty) continue;
+      PAWL_TRY(is_empty, is_surely_empty(member.value, depth - 1));
+    }
+    if (!is_empty) return false;
+  }
+  return true;
+}
+
+Result<const Alternatives*> Expander::expand(NodeId node) {
+  const auto known = expanded_.find(node);
+  if (known != expanded_.end()) return &known->second;
+  if (static_cast<int64_t>(expanded_.size()) > limits_.nodes) {
+    return refusal(ErrorCode::kUnsupported, document_, document_.root(), "schema",
+                   fmt::format("more than {} sets of schemas meet in one place", limits_.nodes));
+  }
+  const Node literals = nodes_[static_cast<size_t>(node)];
+  PAWL_TRY(std::vector<Branch> branches, branches_of(literals));
+  Alternatives parts;
+  for (Branch& branch : branches) PAWL_TRY_VOID(add_parts(branch, parts));
+  return &expanded_.emplace(node, std::move(parts)).first->second;
+}
+
+namespace {
+
+template <typename Part>
+void add_once(std::vector<Part>& parts, Part part) {
+  const std::string form = part.language.form().dump();
+  for (const Part& known : parts) {
+    if (known.language.form().dump() == form) return;
+  }
+  parts.push_back(std::move(part));
+}
+
+}  // namespace
+
+Result<void> Expander::add_parts(Branch& branch, Alternatives& parts) {
+  parts.may_be_null |= (branch.types & kNullBit) != 0;
+  parts.may_be_true |= (branch.types & kTrueBit) != 0;
+  parts.may_be_false |= (branch.types & kFalseBit) != 0;
+  if ((branch.types & kNumberBits) != 0) {
+    std::vector<Language> all = branch.numbers;
+    if ((branch.types & kNumberBits) == kIntegerBit) all.push_back(integers());
+    if ((branch.types & kNumberBits) == kFractionBit) all.push_back(fractions());
+    if (all.empty()) all.push_back(any_number());
+    add_once(parts.numbers, {Language::all_of(std::move(all))});
+  }
+  if ((branch.types & kStringBit) != 0) {
+    const StringDemand& string = branch.string;
+    std::vector<Language> all = string.languages;
+    if (string.least > 0 || string.most) all.push_back(Language::length(string.least, string.most));
+    if (string.only) all.push_back(Language::any_of_literals(*string.only));
+    add_once(parts.strings, {Language::all_of(std::move(all))});
+  }
+  if ((branch.types & kArrayBit) != 0) PAWL_TRY_VOID(add_array(branch, parts));
+  if ((branch.types & kObjectBit) != 0) PAWL_TRY_VOID(add_object(branch, parts));
+  return {};
+}
+
+Result<void> Expander::add_array(const Branch& branch, Alternatives& parts) {
+  ArrayPart part;
+  size_t longest = 0;
+  for (const ItemRule& rule : branch.items) longest = std::max(longest, rule.prefix.size());
+  for (size_t i = 0; i <= longest; ++i) {
+    Node node;
+    for (const ItemRule& rule : branch.items) {
+      const auto& literal = i < rule.prefix.size() ? rule.prefix[i] : rule.rest;
+      if (literal) node.push_back(*literal);
+    }
+    const NodeId id = intern(std::move(node));
+    if (i < longest) part.prefix.push_back(id);
+    part.rest = id;
+  }
+  part.least = branch.least_items;
+  part.most = branch.most_items;
+  for (const ContainsRule& rule : branch.contains) {
+    if (rule.least == 0 && !rule.most) continue;
+    part.contains.push_back(
+        {intern({rule.item}), intern({rule.item.negated()}), rule.from, rule.least, rule.most});
+  }
+  part.unique = branch.unique;
+  parts.arrays.push_back(std::move(part));
+  return {};
+}
+
+}  // namespace pawl::schema

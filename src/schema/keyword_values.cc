@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of keywords, read and checked: what demands and refutations are made of.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/utf8.h"
+#include "schema/format_language.h"
+#include "schema/keywords.h"
+#include "schema/number_language.h"
+#include "schema/pattern.h"
+
+namespace pawl::schema {
+
+using base::Error;
+using base::ErrorCode;
+using base::Json;
+using base::Result;
+
+namespace {
+
+Error bad(const Document& document, SchemaId schema, std::string_view keyword,
+          std::string_view what) {
+  return refusal(ErrorCode::kInvalidArgument, document, schema, keyword, what);
+}
+
+Result<Decimal> number_of(const Document& document, SchemaId schema, std::string_view keyword,
+                          const Json& value) {
+  if (const auto integer = value.to_int64()) return decimal_of(*integer);
+  if (const auto integer = value.to_uint64()) return decimal_of(*integer);
+  const auto number = value.to_double();
+  if (!number) return bad(document, schema, keyword, "is no number");
+  auto made = decimal_of(*number);
+  if (!made.ok()) {
+    return refusal(ErrorCode::kUnsupported, document, schema, keyword, made.error().message);
+  }
+  return made;
+}
+
+uint8_t type_bit(std::string_view name) {
+  constexpr std::pair<std::string_view, uint8_t> kTypes[] = {
+      {"null", kNullBit},       {"boolean", kTrueBit | kFalseBit},
+      {"integer", kIntegerBit}, {"number", kNumberBits},
+      {"string", kStringBit},   {"array", kArrayBit},
+      {"object", kObjectBit}};
+  for (const auto& [known, bits] : kTypes) {
+    if (known == name) return bits;
+  }
+  return 0;
+}
+
+// An array or object that is a value, as a schema that only it obeys.
+Json schema_of_value(const Json& value) {
+  Json schema;
+  if (const Json::Array* items = value.as_array(); items != nullptr) {
+    schema["type"] = "array";
+    Json prefix = Json::array();
+    for (const Json& item : *items) {
+      Json one;
+      one["const"] = item;
+      prefix.push_back(std::move(one));
+    }
+    schema["items"] = std::move(prefix);
+    schema["additionalItems"] = false;
+    schema["minItems"] = static_cast<int64_t>(items->size());
+    return schema;
+  }
+  schema["type"] = "object";
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const auto& [name, member] : *value.as_object()) {
+    properties[name]["const"] = member;
+    required.push_back(name);
+  }
+  schema["properties"] = std::move(properties);
+  schema["required"] = std::move(required);
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
+}  // namespace
+
+Error refusal(ErrorCode code, const Document& document, SchemaId schema, std::string_view keyword,
+              std::string_view what) {
+  const std::string path = document.path(schema);
+  return {
+      code,
+      fmt::format("'{}' at {}: {}", keyword, base::quoted_text(path.empty() ? "/" : path), what),
+      path};
+}
+
+bool has_keyword(const Document& document, SchemaId schema, std::string_view keyword) {
+  const Json& json = document.at(schema);
+  if (document.draft() <= Draft::k7 && json.find("$ref") != nullptr) return keyword == "$ref";
+  return json.find(keyword) != nullptr;
+}
+
+Result<std::vector<NamedSchema>> schema_members(Document& document, SchemaId schema,
+                                                std::string_view keyword) {
+  std::vector<NamedSchema> found;
+  if (!has_keyword(document, schema, keyword)) return found;
+  const Json& value = *document.at(schema).find(keyword);
+  if (value.as_object() == nullptr) return bad(document, schema, keyword, "is no object");
+  const SchemaId holder = document.child(schema, value, keyword);
+  for (const auto& [name, member] : *value.as_object()) {
+    found.push_back({name, document.child(holder, member, name)});
+  }
+  return found;
+}
+
+Result<std::vector<SchemaId>> schema_items(Document& document, SchemaId schema,
+                                           std::string_view keyword) {
+  std::vector<SchemaId> found;
+  if (!has_keyword(document, schema, keyword)) return found;
+  const Json& value = *document.at(schema).find(keyword);
+  if (value.as_array() == nullptr) return bad(document, schema, keyword, "is no array");
+  const SchemaId holder = document.child(schema, value, keyword);
+  for (const Json& item : *value.as_array()) {
+    found.push_back(document.child(holder, item, std::to_string(found.size())));
+  }
+  return found;
+}
+
+Result<std::optional<SchemaId>> one_schema(Document& document, SchemaId schema,
+                                           std::string_view keyword) {
+  if (!has_keyword(document, schema, keyword)) return std::optional<SchemaId>();
+  const Json& value = *document.at(schema).find(keyword);
+  if (value.as_object() == nullptr && !value.to_bool()) {
+    return bad(document, schema, keyword, "is no schema");
+  }
+  return std::optional(document.child(schema, value, keyword));
+}
+
+Result<std::vector<std::string>> name_list(const Document& document, SchemaId schema,
+                                           std::string_view keyword, const Json& list) {
+  if (list.as_array() == nullptr) return bad(document, schema, keyword, "is no array");
+  std::vector<std::string> names;
+  for (const Json& name : *list.as_array()) {
+    if (name.as_string() == nullptr) return bad(document, schema, keyword, "lists no string");
+    names.push_back(*name.as_string());
+  }
+  return names;
+}
+
+Result<std::optional<int64_t>> count_of(const Document& document, SchemaId schema,
+                                        std::string_view keyword) {
+  if (!has_keyword(document, schema, keyword)) return std::optional<int64_t>();
+  const Json& value = *document.at(schema).find(keyword);
+  std::optional<int64_t> count = value.to_int64();
+  const auto number = value.to_double();
+  if (!count && number && *number >= 0 && *number == std::floor(*number)) {
+    // Larger than any value that can be: nothing is that long.
+    count = *number < 9e15 ? static_cast<int64_t>(*number) : int64_t{9'000'000'000'000'000};
+  }
+  if (!count || *count < 0) return bad(document, schema, keyword, "is no count");
+  return count;
+}
+
+Result<uint8_t> type_bits(const Document& document, SchemaId schema) {
+  if (!has_keyword(document, schema, "type")) return uint8_t{kAllBits};
+  const Json& value = *document.at(schema).find("type");
+  std::vector<std::string> names;
+  if (value.as_string() != nullptr) {
+    names.push_back(*value.as_string());
+  } else {
+    PAWL_TRY(names, name_list(document, schema, "type", value));
+  }
+  uint8_t bits = 0;
+  for (const std::string& name : names) {
+    const uint8_t one = type_bit(name);
+    if (one == 0) {
+      return bad(document, schema, "type", base::quoted_text(name) + " is no type");
+    }
+    bits |= one;
+  }
+  return bits;
+}
+
+Result<std::vector<Language>> number_demands(const Document& document, SchemaId schema) {
+  std::vector<Language> found;
+  const auto bound = [&](std::string_view keyword, std::string_view exclusive,
+                         Language (*make)(const Decimal&, bool)) -> Result<void> {
+    bool is_exclusive = false;
+    if (has_keyword(document, schema, exclusive)) {
+      const Json& value = *document.at(schema).find(exclusive);
+      if (const auto flag = value.to_bool()) {
+        if (document.draft() != Draft::k4) {
+          return bad(document, schema, exclusive, "is no number");
+        }
+        is_exclusive = *flag;
+      } else {
+        PAWL_TRY(const Decimal limit, number_of(document, schema, exclusive, value));
+        found.push_back(make(limit, true));
+      }
+    }
+    if (!has_keyword(document, schema, keyword)) return {};
+    PAWL_TRY(const Decimal limit,
+             number_of(document, schema, keyword, *document.at(schema).find(keyword)));
+    found.push_back(make(limit, is_exclusive));
+    return {};
+  };
+  PAWL_TRY_VOID(bound("minimum", "exclusiveMinimum", at_least));
+  PAWL_TRY_VOID(bound("maximum", "exclusiveMaximum", at_most));
+  if (has_keyword(document, schema, "multipleOf")) {
+    PAWL_TRY(const Decimal step,
+             number_of(document, schema, "multipleOf", *document.at(schema).find("multipleOf")));
+    if (step.is_negative || step.is_zero()) {
+      return bad(document, schema, "multipleOf", "is not above 0");
+    }
+    auto multiples = multiples_of(step);
+    if (!multiples.ok()) {
+      return refusal(multiples.error().code, document, schema, "multipleOf",
+                     multiples.error().message);
+    }
+    found.push_back(std::move(*multiples));
+  }
+  return found;
+}
+
+Result<std::vector<Language>> string_demands(const Document& document, SchemaId schema,
+                                             std::vector<std::string>* notes) {
+  std::vector<Language> found;
+  if (has_keyword(document, schema, "pattern")) {
+    const std::string* pattern = document.at(schema).find("pattern")->as_string();
+    if (pattern == nullptr) return bad(document, schema, "pattern", "is no string");
+    auto language = pattern_language(*pattern);
+    if (!language.ok()) {
+      return refusal(language.error().code, document, schema, "pattern", language.error().message);
+    }
+    found.push_back(std::move(*language));
+  }
+  if (has_keyword(document, schema, "format")) {
+    const std::string* name = document.at(schema).find("format")->as_string();
+    if (name == nullptr) return bad(document, schema, "format", "is no string");
+    if (auto language = format_language(*name)) {
+      found.push_back(std::move(*language));
+    } else if (notes != nullptr) {
+      std::string note =
+          fmt::format("the format {} at {} is not enforced", base::quoted_text(*name),
+                      base::quoted_text(document.path(schema)));
+      if (std::ranges::find(*notes, note) == notes->end()) notes->push_back(std::move(note));
+    }
+  }
+  return found;
+}
+
+Result<ItemRule> item_rule(Document& document, SchemaId schema) {
+  ItemRule rule;
+  const Json* items = document.at(schema).find("items");
+  const bool is_list = items != nullptr && items->as_array() != nullptr;
+  const char* list = is_list ? "items" : "prefixItems";
+  const char* rest = is_list ? "additionalItems" : "items";
+  if (is_list || document.draft() >= Draft::k2020) {
+    PAWL_TRY(const std::vector<SchemaId> prefix, schema_items(document, schema, list));
+    for (const SchemaId item : prefix) rule.prefix.emplace_back(Literal{item});
+  }
+  PAWL_TRY(const auto others, one_schema(document, schema, rest));
+  if (others) rule.rest = Literal{*others};
+  rule.evaluates_rest = others.has_value();
+  return rule;
+}
+
+Result<MemberRule> member_rule(Document& document, SchemaId schema) {
+  MemberRule rule;
+  PAWL_TRY(const auto named, schema_members(document, schema, "properties"));
+  for (const NamedSchema& one : named) rule.named.push_back({one.name, Literal{one.schema}});
+  PAWL_TRY(const auto patterns, schema_members(document, schema, "patternProperties"));
+  for (const NamedSchema& one : patterns) {
+    auto language = pattern_language(one.name);
+    if (!language.ok()) {
+      return refusal(language.error().code, document, schema, "patternProperties",
+                     language.error().message);
+    }
+    rule.patterns.push_back({one.name, std::move(*language), Literal{one.schema}});
+  }
+  PAWL_TRY(const auto rest, one_schema(document, schema, "additionalProperties"));
+  if (rest) rule.rest = Literal{*rest};
+  rule.evaluates_rest = rest.has_value();
+  return rule;
+}
+
+Result<ValueList> value_list(Document& document, SchemaId schema, std::string_view keyword) {
+  ValueList list;
+  const Json& given = *document.at(schema).find(keyword);
+  const bool is_enum = keyword == "enum";
+  if (is_enum && given.as_array() == nullptr) return bad(document, schema, keyword, "is no array");
+  const Json::Array single = is_enum ? Json::Array() : Json::Array{given};
+  for (const Json& value : is_enum ? *given.as_array() : single) {
+    if (value.is_null()) {
+      list.types |= kNullBit;
+    } else if (const auto flag = value.to_bool()) {
+      list.types |= *flag ? kTrueBit : kFalseBit;
+    } else if (value.as_string() != nullptr) {
+      list.types |= kStringBit;
+      list.strings.push_back(*value.as_string());
+    } else if (value.to_double()) {
+      PAWL_TRY(const Decimal number, number_of(document, schema, keyword, value));
+      list.types |= number.is_integer() ? kIntegerBit : kFractionBit;
+      list.numbers.push_back(number.text());
+      list.number_spellings.push_back(equal_to(number));
+    } else {
+      list.structures.push_back(document.add(schema, list.structures.size() * 2 + (is_enum ? 1 : 0),
+                                             [&] { return schema_of_value(value); }));
+    }
+  }
+  return list;
+}
+
+Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema) {
+  for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
+    if (!has_keyword(document, schema, keyword)) continue;
+    const std::string* reference = document.at(schema).find(keyword)->as_string();
+    if (reference == nullptr) return bad(document, schema, keyword, "is no string");
+    if (keyword[1] != 'r' || keyword[2] != 'e' || keyword[3] != 'f') {
+      if (!document.has_one_resource()) {
+        return refusal(ErrorCode::kUnsupported, document, schema, keyword,
+                       "is supported in a schema without inner $id only");
+      }
+    }
+    auto target = document.resolve(schema, *reference);
+    if (!target.ok()) {
+      return refusal(target.error().code, document, schema, keyword, target.error().message);
+    }
+    return std::optional(*target);
+  }
+  return std::optional<SchemaId>();
+}
+
+Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema) {
+  std::vector<Dependency> found;
+  for (const char* keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
+    const bool is_old = std::string_view(keyword) == "dependencies";
+    if (!is_old && document.draft() < Draft::k2019) continue;
+    PAWL_TRY(const auto members, schema_members(document, schema, keyword));
+    for (const NamedSchema& member : members) {
+      const Json& value = document.at(member.schema);
+      Dependency one{member.name, {}, {}};
+      if (value.as_array() != nullptr) {
+        PAWL_TRY(one.required, name_list(document, schema, keyword, value));
+      } else if (value.as_object() != nullptr || value.to_bool()) {
+        one.schema = member.schema;
+      } else {
+        return bad(document, schema, keyword, "holds neither names nor a schema");
+      }
+      found.push_back(std::move(one));
+    }
+  }
+  return found;
+}
+
+}  // namespace pawl::schema

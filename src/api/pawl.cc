@@ -11,6 +11,7 @@
 #include "engine/runtime.h"
 #include "kv/block_pool.h"
 #include "kv/layout.h"
+#include "kv/state_pool.h"
 #include "model/forward.h"
 #include "policy/choose.h"
 #include "text/tokenizer.h"
@@ -25,6 +26,7 @@ struct Model::State {
 struct Sequence::State {
   const engine::Runtime& runtime;
   std::unique_ptr<kv::BlockPool> blocks;
+  kv::StatePool states;
   std::unique_ptr<model::Forward> forward;
   kv::BlockTable table;
   int64_t context = 0;
@@ -111,7 +113,7 @@ Result<std::span<const float>> Sequence::pass(std::span<const Token> tokens) {
     const int64_t now = std::min(kPassTokens, count - done);
     const model::Segment segment{
         first + done, tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(now)),
-        done + now == count ? 1 : 0, &state_->table};
+        done + now == count ? 1 : 0, &state_->table, state_->states.state(0)};
     logits = state_->forward->run({std::span(&segment, 1)});
   }
   state_->tokens.insert(state_->tokens.end(), tokens.begin(), tokens.end());
@@ -161,9 +163,12 @@ Result<Sequence> Model::begin() {
   auto pool = kv::BlockPool::create(static_cast<int32_t>(blocks),
                                     runtime.model()->kv_layout(false).block_bytes());
   if (!pool.ok()) return shown(pool.error());
+  auto states = kv::StatePool::create(1, runtime.model()->config().state_floats);
+  if (!states.ok()) return shown(states.error());
   auto state = std::make_unique<Sequence::State>(
       Sequence::State{runtime,
                       std::make_unique<kv::BlockPool>(std::move(pool).value()),
+                      std::move(states).value(),
                       nullptr,
                       {},
                       state_->context,
@@ -175,6 +180,7 @@ Result<Sequence> Model::begin() {
                                          .max_positions = state_->context});
   if (!forward.ok()) return shown(forward.error());
   state->forward = std::make_unique<model::Forward>(std::move(forward).value());
+  state->states.take();
   for (int64_t i = 0; i < blocks; ++i) state->table.push_back(*state->blocks->take());
   return Sequence(std::move(state));
 }

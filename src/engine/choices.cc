@@ -8,6 +8,9 @@
 
 namespace pawl::engine {
 
+// Ids that one choice and what follows from it may append: a step stays short.
+constexpr int64_t kMostAtOnce = 64;
+
 // Rows are chosen side by side; what follows from a choice happens in order, on this thread.
 void Engine::choose_all(const model::Logits& logits) {
   const auto is_chosen = [this](size_t i) {
@@ -70,7 +73,7 @@ void Engine::show_choice(const Sequence& sequence, int64_t position,
 void Engine::accept_drafts(Sequence& sequence, Slot& slot, const model::Logits& logits,
                            int first_row) {
   int64_t right = 0;
-  while (right < sequence.drafts() && !sequence.is_finished &&
+  while (right < sequence.drafts() && !sequence.is_finished && sequence.came_last == 1 &&
          sequence.ids.back() == sequence.drafted[static_cast<size_t>(right) + 1]) {
     ++right;
     ++sequence.computed;
@@ -150,34 +153,60 @@ void Engine::take_choice(Sequence& sequence, const Slot& slot, std::span<const f
       return finish(sequence, FinishReason::kError);
     }
   }
+  sequence.came_last = 0;
+  append(sequence, choice.id, &choice);
+  if (sequence.request.constraint != nullptr) append_forced(sequence);
+}
+
+void Engine::append(Sequence& sequence, base::TokenId id, const policy::Choice* choice) {
   sequence.timeline.last_token_ns = clock_.now_ns();
   ++stats_.completion_tokens;
   if (sequence.usage.completion_tokens++ == 0)
     sequence.timeline.first_token_ns = sequence.timeline.last_token_ns;
-  sequence.ids.push_back(choice.id);
-  sequence.history.accept(choice);
-  if (runtime_.tokenizer().vocab().is_end(choice.id)) {
-    sequence.request.sink->on_delta({.id = choice.id,
+  sequence.ids.push_back(id);
+  ++sequence.came_last;
+  if (choice != nullptr) {
+    sequence.history.accept(*choice);
+  } else {
+    sequence.history.push(id);
+  }
+  if (runtime_.tokenizer().vocab().is_end(id)) {
+    sequence.request.sink->on_delta({.id = id,
                                      .text = {},
-                                     .choice = &choice,
+                                     .choice = choice,
                                      .stamp_ns = sequence.timeline.last_token_ns});
-    sequence.finished.end_token = choice.id;
+    sequence.finished.end_token = id;
     finish(sequence, FinishReason::kStop);
     return;
   }
-  emit_text(sequence, choice);
+  emit_text(sequence, id, choice);
   if (!sequence.is_finished && sequence.length() == sequence.max_length)
     finish(sequence, FinishReason::kLength);
 }
 
-void Engine::emit_text(Sequence& sequence, const policy::Choice& choice) {
+// What the constraint leaves one way for needs no logits: it is computed together with the token
+// before it, as a prompt would be. Who wants log-probabilities gets each from its row.
+void Engine::append_forced(Sequence& sequence) {
+  policy::Constraint& constraint = *sequence.request.constraint;
+  if (!sequence.is_finished && !sequence.request.policy.logprobs) {
+    for (const base::TokenId id : constraint.forced()) {
+      if (sequence.is_finished || sequence.came_last >= kMostAtOnce) break;
+      if (!constraint.accept(id).ok()) break;
+      ++sequence.usage.forced_tokens;
+      append(sequence, id, nullptr);
+    }
+  }
+  if (!sequence.is_finished) constraint.prepare_mask();
+}
+
+void Engine::emit_text(Sequence& sequence, base::TokenId id, const policy::Choice* choice) {
   sequence.decoded.clear();
   sequence.released.clear();
-  sequence.decoder.push(choice.id, sequence.decoded);
+  sequence.decoder.push(id, sequence.decoded);
   const bool is_stopped = sequence.stops.push(sequence.decoded, sequence.released);
-  sequence.request.sink->on_delta({.id = choice.id,
+  sequence.request.sink->on_delta({.id = id,
                                    .text = sequence.released,
-                                   .choice = &choice,
+                                   .choice = choice,
                                    .stamp_ns = sequence.timeline.last_token_ns});
   if (is_stopped) {
     sequence.finished.stop_string = sequence.request.stops.strings[*sequence.stops.found()];

@@ -30,11 +30,16 @@ class Script final : public policy::Constraint {
     accepted.push_back(id);
     return {};
   }
+  std::vector<TokenId> forced() override {
+    if (!forces || accepted.size() >= script_.size()) return {};
+    return {script_.begin() + static_cast<std::ptrdiff_t>(accepted.size()), script_.end()};
+  }
   void rollback(int32_t) override { FAIL() << "nothing was to be taken back"; }
   bool is_complete() const override { return accepted.size() >= script_.size(); }
 
   std::vector<TokenId> accepted;
   size_t fails_at = SIZE_MAX;
+  bool forces = false;  // says so where there is one way on
 
  private:
   std::vector<TokenId> script_, end_ids_;
@@ -81,6 +86,33 @@ TEST_F(ConstraintTest, OnlyWhatTheMaskAllowsIsChosenAndTheConstraintHearsOfIt) {
   EXPECT_EQ(script->accepted, recorder.ids);
   EXPECT_EQ(recorder.finished.reason, FinishReason::kStop);
   EXPECT_EQ(recorder.finished.end_token, recorder.ids.back());
+}
+
+TEST_F(ConstraintTest, TheOnlyWayOnIsComputedAtOnceAndGivesTheSameAnswer) {
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < 18; ++id) ids.push_back(300 + 7 * id % 50);
+  const Recorder plain = run(std::make_shared<Script>(ids, end_ids_));
+  const auto script = std::make_shared<Script>(ids, end_ids_);
+  script->forces = true;
+  const Recorder forced = run(script);
+  EXPECT_EQ(forced.ids, plain.ids);
+  EXPECT_EQ(forced.text, plain.text);
+  EXPECT_EQ(script->accepted, plain.ids);
+  EXPECT_EQ(forced.finished.usage.completion_tokens, plain.finished.usage.completion_tokens);
+  EXPECT_EQ(forced.finished.usage.computed_tokens, plain.finished.usage.computed_tokens);
+  EXPECT_EQ(forced.finished.usage.forced_tokens, 17);
+  EXPECT_EQ(plain.finished.usage.forced_tokens, 0);
+  // The prompt, all that was forced, and the end.
+  EXPECT_LE(forced.finished.usage.forward_passes, plain.finished.usage.forward_passes - 17);
+}
+
+TEST_F(ConstraintTest, WhatIsForcedEndsWhereMaxTokensDoes) {
+  std::vector<TokenId> ids(40, 300);
+  const auto script = std::make_shared<Script>(ids, end_ids_);
+  script->forces = true;
+  const Recorder recorder = run(script);  // 20 tokens
+  EXPECT_EQ(recorder.ids.size(), 20u);
+  EXPECT_EQ(recorder.finished.reason, FinishReason::kLength);
 }
 
 TEST_F(ConstraintTest, AWholeAnswerThatNothingCanFollowIsAStop) {

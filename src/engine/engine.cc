@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace pawl::engine {
 
@@ -21,7 +22,15 @@ base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const Eng
   PAWL_TRY(kv::BlockPool pool,
            kv::BlockPool::create(static_cast<int32_t>(std::min<int64_t>(blocks, INT32_MAX)),
                                  runtime.model()->kv_layout(is_exact).block_bytes()));
-  std::unique_ptr<Engine> engine(new Engine(runtime, limits, clock, observer, std::move(pool)));
+  PAWL_TRY(kv::StatePool states,
+           kv::StatePool::create(limits.max_sequences, runtime.model()->config().state_floats));
+  if (limits.prefix_cache && states.floats() > 0) {
+    base::log_info(
+        "the model's layers have a state per sequence, so that nothing computed is shared between "
+        "requests: the prefix cache is off");
+  }
+  std::unique_ptr<Engine> engine(
+      new Engine(runtime, limits, clock, observer, std::move(pool), std::move(states)));
   const model::Limits model_limits{.max_tokens = static_cast<int>(limits.tokens_per_step),
                                    .max_rows = limits.max_sequences + limits.prompt_rows,
                                    .max_positions = limits.context};
@@ -33,13 +42,15 @@ base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const Eng
 }
 
 Engine::Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock,
-               StepObserver* observer, kv::BlockPool blocks)
+               StepObserver* observer, kv::BlockPool blocks, kv::StatePool states)
     : runtime_(runtime),
       limits_(limits),
       clock_(clock),
       observer_(observer),
       blocks_(std::move(blocks)),
-      cache_(blocks_) {
+      cache_(blocks_),
+      states_(std::move(states)) {
+  if (states_.floats() > 0) limits_.prefix_cache = false;
   const size_t sequences = static_cast<size_t>(limits.max_sequences);
   slots_.resize(sequences);
   plan_.shares.reserve(sequences);
@@ -72,6 +83,12 @@ base::Result<std::unique_ptr<Sequence>> Engine::prepare(Request request) const {
   if (request.stops.max_tokens < 0) {
     return Error{ErrorCode::kInvalidArgument,
                  std::to_string(request.stops.max_tokens) + " is below 0", "max_tokens"};
+  }
+  if (request.draft_tokens > 0 && states_.floats() > 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "this model's layers have a state, which a wrong draft would spoil: none can be "
+                 "made",
+                 "draft"};
   }
   for (const base::TokenId id : request.prompt)
     PAWL_TRY_VOID(runtime_.tokenizer().vocab().check(id));
@@ -167,6 +184,7 @@ void Engine::list_candidates() {
     Candidate c{.length = sequence->length(),
                 .computed = sequence->computed,
                 .is_running = sequence->is_running,
+                .decodes = sequence->decodes(),
                 .blocks = static_cast<int64_t>(sequence->blocks.size()),
                 .wants_all_rows = sequence->wants_prompt_rows()};
     if (c.is_running && is_short) {
@@ -188,6 +206,9 @@ void Engine::admit(Sequence& sequence) {
     sequence.computed = cache_.reuse(sequence.salt, reusable_ids(sequence), sequence.blocks);
   sequence.kept = sequence.computed / kv::kBlockPositions;
   sequence.is_running = true;
+  const std::optional<kv::StateId> state = states_.take();
+  PAWL_CHECK(state.has_value());
+  sequence.state = *state;
   if (sequence.was_scheduled) return;
   sequence.was_scheduled = true;
   sequence.timeline.scheduled_ns = clock_.now_ns();
@@ -225,6 +246,7 @@ void Engine::give_blocks_back(Sequence& sequence) {
   cache_.release(sequence.salt,
                  limits_.prefix_cache ? sequence.computed_ids() : std::span<const base::TokenId>(),
                  sequence.blocks);
+  states_.release(sequence.state);
   sequence.is_running = false;
   sequence.computed = sequence.kept = 0;
 }
@@ -257,7 +279,7 @@ model::Logits Engine::forward() {
     segments_.push_back(
         {sequence.computed,
          ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(tokens)),
-         static_cast<int>(wanted), &sequence.blocks});
+         static_cast<int>(wanted), &sequence.blocks, states_.state(sequence.state)});
   }
   add_drafts();
   for (const model::Segment& segment : segments_) {

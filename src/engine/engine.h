@@ -17,6 +17,7 @@
 #include "engine/step_observer.h"
 #include "engine/step_pace.h"
 #include "kv/prefix_cache.h"
+#include "kv/state_pool.h"
 #include "model/forward.h"
 #include "policy/choose.h"
 
@@ -30,8 +31,10 @@ struct EngineLimits {
   // Of these, prompts get at most so many in a step in which others decode. 0: as many as make
   // such a step take about twice as long as one without (step_pace.h).
   int64_t tokens_beside_decode = 0;
-  int prompt_rows = 16;      // rows of logits in one step for prompt_logprobs and drafts
-  bool prefix_cache = true;  // what is computed serves later sequences that begin alike
+  int prompt_rows = 16;  // rows of logits in one step for prompt_logprobs and drafts
+  // What is computed serves later sequences that begin alike; not so where the model's layers have
+  // a state, which is that of one position only.
+  bool prefix_cache = true;
 };
 
 // Counted from the start of the engine; the first five as they are.
@@ -88,7 +91,7 @@ class Engine {
 
  private:
   Engine(Runtime& runtime, const EngineLimits& limits, const base::Clock& clock,
-         StepObserver* observer, kv::BlockPool blocks);
+         StepObserver* observer, kv::BlockPool blocks, kv::StatePool states);
 
   // engine.cc: the milestones of step(), in order.
   void drop_cancelled();
@@ -125,7 +128,9 @@ class Engine {
   void accept_drafts(Sequence& sequence, Slot& slot, const model::Logits& logits, int first_row);
   void take_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
   void end_without_choice(Sequence& sequence, const Slot& slot, std::span<const float> row);
-  void emit_text(Sequence& sequence, const policy::Choice& choice);
+  void append(Sequence& sequence, base::TokenId id, const policy::Choice* choice);
+  void append_forced(Sequence& sequence);
+  void emit_text(Sequence& sequence, base::TokenId id, const policy::Choice* choice);
 
   Runtime& runtime_;
   EngineLimits limits_;
@@ -133,6 +138,7 @@ class Engine {
   StepObserver* observer_;
   kv::BlockPool blocks_;
   kv::PrefixCache cache_;
+  kv::StatePool states_;  // [max_sequences]
   std::unique_ptr<model::Forward> forward_;
   StepPace pace_;
   int64_t next_id_ = 1;

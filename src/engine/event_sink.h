@@ -30,7 +30,7 @@ struct PromptToken {
 struct Delta {
   base::TokenId id = 0;
   std::string_view text;                   // UTF-8, valid during the call; what this token released
-  const policy::Choice* choice = nullptr;  // valid during the call
+  const policy::Choice* choice = nullptr;  // valid during the call; null: it was the only way on
   int64_t stamp_ns = 0;
 };
 
@@ -47,7 +47,8 @@ std::string_view finish_reason_name(FinishReason reason);
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;      // of the prompt, there already when it was first scheduled
-  int64_t completion_tokens = 0;  // selected ids, the end token included: each cost a row of logits
+  int64_t completion_tokens = 0;  // selected ids, the end token included
+  int64_t forced_tokens = 0;      // of these, the only way on: no row of logits was needed for them
   int64_t computed_tokens = 0;    // positions computed, those again after a preemption included
   int64_t forward_passes = 0;     // batches this request took part in
   int64_t drafted_tokens = 0;     // guesses computed

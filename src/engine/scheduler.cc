@@ -21,12 +21,12 @@ class Planner {
   void share_decodes() {
     for (size_t i = 0; i < last_ && budget_.tokens > 0 && budget_.rows > 0; ++i) {
       const Candidate& c = candidates_[i];
-      if (!c.is_running || c.length - c.computed > 1) continue;
+      if (!decodes(c)) continue;
       const int64_t needed = std::max<int64_t>(blocks_of(c.length) - c.blocks, 0);
       while (needed > budget_.free_blocks && i < last_) preempt_last();
       if (i >= last_) break;
       budget_.free_blocks -= needed;
-      take(i, 1, 1);
+      take(i, std::min(c.length - c.computed, budget_.tokens), 1);
     }
   }
 
@@ -37,7 +37,7 @@ class Planner {
     for (size_t i = 0; i < last_ && budget_.tokens > 0 && budget_.rows > 0; ++i) {
       const Candidate& c = candidates_[i];
       const int64_t todo = c.length - c.computed;
-      if (c.is_running ? todo == 1 : !may_start) continue;
+      if (c.is_running ? decodes(c) : !may_start) continue;
       if (!c.is_running) may_start = start(c);
       if (!c.is_running && !may_start) continue;
       const int64_t tokens = std::min(todo, budget_.tokens);
@@ -47,6 +47,10 @@ class Planner {
   }
 
  private:
+  static bool decodes(const Candidate& c) {
+    return c.is_running && (c.decodes || c.length - c.computed == 1);
+  }
+
   static int64_t blocks_of(int64_t positions) {
     return (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
   }

@@ -14,7 +14,9 @@ struct Candidate {
   int64_t length = 0;       // ids known: prompt and completion
   int64_t computed = 0;     // positions whose keys and values exist (of a waiting sequence: would
                             // be found in the prefix cache); length - computed >= 1
-  bool is_running = false;  // holds blocks for all of `length` but perhaps the last id
+  bool is_running = false;  // holds blocks for all of `length` but perhaps the ids that came last
+  bool decodes = false;     // runs, and what is to be computed came in the last step: one id, or
+                            // some of which all but the first were the only way on
   int64_t blocks = 0;       // that it holds (would take over, without cost, where others hold them)
   int64_t own_blocks = 0;   // of those it holds, how many come back when it gives them up
   bool wants_all_rows = false;  // a row of logits for every token, not for the last alone
@@ -40,8 +42,8 @@ struct Plan {
   std::vector<int> preempted;  // indices
 };
 
-// Sequences that decode come first, one token each, so that no prompt delays them; what is left of
-// the budget goes to prompts in line. Where a decode finds no block for its next position, running
+// Sequences that decode come first, with what came last, so that no prompt delays them; what is left
+// of the budget goes to prompts in line. Where a decode finds no block for its next position, running
 // sequences are preempted from the end of the line on, itself at last.
 //
 // The first in line that waits starts when a slot is free and blocks for all its ids are, with one

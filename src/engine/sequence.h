@@ -12,6 +12,7 @@
 #include "engine/scheduler.h"
 #include "kv/block_pool.h"
 #include "kv/prefix_cache.h"
+#include "kv/state_pool.h"
 #include "policy/history.h"
 #include "text/stop_matcher.h"
 #include "text/stream_decoder.h"
@@ -30,6 +31,8 @@ struct Sequence {
   }
   // Guesses in the step at hand.
   int64_t drafts() const { return drafted.empty() ? 0 : static_cast<int64_t>(drafted.size()) - 1; }
+  // What is to be computed came in the last step.
+  bool decodes() const { return is_running && computed + came_last == length(); }
   // A row of logits for every position: not all of the prompt's were told yet.
   bool wants_prompt_rows() const {
     return request.prompt_logprobs && prompt_told < usage.prompt_tokens;
@@ -39,10 +42,12 @@ struct Sequence {
   Request request;
   std::vector<base::TokenId> ids;  // prompt and completion; never changed but by appending
   int64_t computed = 0;            // positions whose keys and values exist
+  int64_t came_last = 0;           // ids that the last choice appended, itself included
   int64_t max_length;
-  bool is_running = false;     // has blocks
+  bool is_running = false;     // has blocks and a state
   bool was_scheduled = false;  // at least once
   kv::BlockTable blocks;       // grows as the sequence does
+  kv::StateId state = -1;      // while it runs
   int64_t kept = 0;            // whole blocks that the prefix cache knows
   kv::Salt salt;
   policy::History history;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each instruction set's files export: two constant objects, one of matrix products, one of everything else.
-// registry.cc joins them into the rows of the table; the meaning of each entry stands in kernels.h.
-// A file built with instruction-set flags exports nothing but these objects (tools/check_files.py looks).
+// What each instruction set's files export: two constant objects, one of matrix products, one of
+// everything else. registry.cc joins them into the rows of the table; the meaning of each entry
+// stands in kernels.h. A file built with instruction-set flags exports nothing but these objects
+// (tools/check_files.py looks).
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,12 @@ struct VectorEntries {
   decltype(Table::attention_spans) attention_spans;
   decltype(Table::attention_fold) attention_fold;
   decltype(Table::attention_finish) attention_finish;
+  decltype(Table::softplus) softplus;
+  decltype(Table::exponential) exponential;
+  decltype(Table::convolve) convolve;
+  decltype(Table::selective_step) selective_step;
+  decltype(Table::decay_step) decay_step;
+  decltype(Table::delta_step) delta_step;
 };
 
 extern const MatmulEntries kScalarMatmul;  // reference_matmul.cc

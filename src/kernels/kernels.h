@@ -86,6 +86,31 @@ struct AttentionState {
   float* acc;
 };
 
+// ---- layers with a state -------------------------------------------------------------------------------------
+// A causal convolution of each channel by its own taps, in place, over positions in order:
+//   x[t, c] = bias[c] + sum over taps j ascending, by fma, of w[j, c] * in[t - (taps - 1) + j, c]
+// Inputs before t = 0 are the window's, oldest first; afterwards it holds the last taps - 1 inputs.
+struct Convolution {
+  float* x;           // [tokens, channels]
+  float* window;      // [taps - 1, channels]
+  const float* w;     // [taps, channels]
+  const float* bias;  // [channels] or null: 0
+  int64_t stride;     // floats from row to row, of all of them
+  int64_t tokens, channels;
+  int taps;           // at least 2
+};
+
+// One position of `n` channels, each with `states` states: what comes in is written to the states and the states are
+// read into what goes out.
+struct StateStep {
+  float* state;        // [states, n], rows `stride` floats apart
+  int64_t states, n, stride;
+  const float* x;      // [n]
+  const float* write;  // [states]
+  const float* read;   // [states]
+  float* out;          // [n]
+};
+
 enum class Activation : int { kSilu, kGelu, kGeluQuick, kRelu, kReluSquared };   // kGelu: the tanh form
 enum class RopeLayout : int { kHalves, kPairs };  // (i, i + n/2) as in NeoX, (2i, 2i + 1) as in GPT-J
 
@@ -150,6 +175,19 @@ struct Table {
   // Row r = t * group + h is written to out + t * out_token_stride + h * value_dim.
   void (*attention_finish)(AttentionState state, int64_t tokens, int group, int value_dim, const float* sinks,
                            float* out, int64_t out_token_stride);
+
+  // ---- layers with a state
+  void (*softplus)(float* x, int64_t n);     // log(1 + e^x), at most 4 ulp off
+  void (*exponential)(float* x, int64_t n);  // e^x
+  void (*convolve)(const Convolution& convolution);
+  // The three, for each channel c and states s ascending; out[c] = sum by fma of state[s, c] * read[s].
+  // state = fma(state, exp(dt[c] * rates[s, c]), write[s] * (x[c] * dt[c])); rates: as the state
+  void (*selective_step)(const StateStep& step, const float* rates, const float* dt);
+  // state = fma(state, decay, write[s] * (x[c] * dt))
+  void (*decay_step)(const StateStep& step, float decay, float dt);
+  // state *= decay; known[c] = sum by fma of state[s, c] * write[s];
+  // state = fma(write[s], (x[c] - known[c]) * beta, state)
+  void (*delta_step)(const StateStep& step, float decay, float beta);
 };
 
 // The most rows (tokens * group) one attention tile may hold, and the scratch one call needs.

@@ -34,6 +34,12 @@ Table join(const char* name, const MatmulEntries& m, const VectorEntries& v) {
       .attention_spans = v.attention_spans,
       .attention_fold = v.attention_fold,
       .attention_finish = v.attention_finish,
+      .softplus = v.softplus,
+      .exponential = v.exponential,
+      .convolve = v.convolve,
+      .selective_step = v.selective_step,
+      .decay_step = v.decay_step,
+      .delta_step = v.delta_step,
   };
 }
 

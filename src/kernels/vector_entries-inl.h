@@ -7,6 +7,7 @@
 #include "kernels/elementwise-inl.h"
 #include "kernels/entries.h"
 #include "kernels/kv_store-inl.h"
+#include "kernels/recurrent-inl.h"
 
 namespace pawl::kernels {
 namespace {
@@ -29,6 +30,12 @@ constexpr VectorEntries kVectorEntries = {
     .attention_spans = attention_spans,
     .attention_fold = attention_fold,
     .attention_finish = attention_finish,
+    .softplus = softplus,
+    .exponential = exponential_of,
+    .convolve = convolve,
+    .selective_step = selective_step,
+    .decay_step = decay_step,
+    .delta_step = delta_step,
 };
 
 }  // namespace

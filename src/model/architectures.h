@@ -20,6 +20,22 @@ enum class Norm { kRms, kLayer };
 enum class Mixer {
   kAttention,
   kLatentAttention,  // keys and values are made of one short vector per position
+  // With a state per sequence, in place of keys and values:
+  kShortConvolution,  // LFM2: a gated convolution over the last few positions
+  kMamba,             // selective state space, a rate per channel and state (arXiv 2312.00752)
+  kMamba2,            // the same with a rate per head (arXiv 2405.21060)
+  kDeltaNet,          // gated delta rule (arXiv 2412.06464)
+};
+
+constexpr bool has_state(Mixer mixer) {
+  return mixer >= Mixer::kShortConvolution;
+}
+
+// Layers that have the architecture's mixer; the others have plain attention.
+enum class MixerLayers {
+  kAll,
+  kWithoutKvHeads,  // "attention.head_count_kv" is 0
+  kByInterval,      // all but every n-th, n being "full_attention_interval"
 };
 
 // What attention and feed-forward read.
@@ -63,10 +79,15 @@ enum class LogitScale { kNone, kMultiplies, kDivides };
 struct Architecture {
   std::string_view name;  // general.architecture
   Mixer mixer = Mixer::kAttention;
+  MixerLayers mixer_layers = MixerLayers::kAll;
+  bool tiles_key_heads = false;  // delta net: value head i has key head i % keys, else i / (values
+                                 // / keys)
   Norm norm = Norm::kRms;
   PreNorm pre_norm = PreNorm::kWeighted;
   Residual residual = Residual::kSerial;
   std::string_view feed_forward_norm = "ffn_norm";  // the tensor's name
+  std::string_view output_norm = "output_norm";     // the tensor's name
+  bool has_feed_forward = true;
   // A second norm of attention's input; the first is then the feed-forward's.
   bool may_have_attention_norm_2 = false;
   Presence post_norms =
@@ -85,6 +106,8 @@ struct Architecture {
   Presence expert_bias = Presence::kNever;  // of the router and of the experts' matrices
   bool has_clamped_experts = false;  // min(g, 7) * sigmoid(1.702 g) * (clamp(u, ±7) + 1) for a gate
 
+  // What attention gives is times the sigmoid of as many numbers, which stand beside the queries.
+  bool has_attention_gate = false;
   bool has_sinks = false;  // a score per head that takes part in the softmax and has no value
   Presence qkv_bias = Presence::kNever;
   Presence attention_output_bias = Presence::kNever;

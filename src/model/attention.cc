@@ -35,13 +35,14 @@ void Forward::project_inputs(int layer, const float* x) {
   rotate_and_store(layer);
 }
 
-void Forward::attention_layer(int layer) {
+void Forward::attention_layer(int layer, const float* x) {
   const LayerWeights& w = model_->weights().layers[static_cast<size_t>(layer)];
   plan_attention(layer);
   sinks_ = w.sinks.empty() ? nullptr : w.sinks.data();
   attend(layer);
   const Product output{&w.output, scratch_.added,
                        w.output_bias.empty() ? nullptr : w.output_bias.data()};
+  if (w.attention_gate.packed != nullptr) apply_gate(w.attention_gate, x);
   const float* values = scratch_.attended;
   if (!w.latent.value_up.empty()) {
     const ModelConfig& c = model_->config();
@@ -51,6 +52,16 @@ void Forward::attention_layer(int layer) {
     values = scratch_.latent.values;
   }
   multiply(values, tokens_, {&output, 1});
+}
+
+// The queries are used up: their place takes the gate.
+void Forward::apply_gate(const Matrix& gate, const float* x) {
+  const Product product{&gate, scratch_.q, nullptr};
+  multiply(x, tokens_, {&product, 1});
+  pool_.run(tokens_ * gate.rows, 2048, [&](int64_t begin, int64_t end, int) {
+    table_.sigmoid(scratch_.q + begin, end - begin);
+    table_.multiply(scratch_.attended + begin, scratch_.q + begin, end - begin);
+  });
 }
 
 size_t Forward::segment_of(int64_t token) const {

@@ -18,6 +18,10 @@ struct Segment {
   int wanted = 0;                      // logits of this many trailing positions, 0 … ids.size()
   const kv::BlockTable* blocks =
       nullptr;  // blocks for every position up to and with the last of ids
+  // What layers with a state keep of this sequence, ModelConfig::state_floats: as the positions
+  // before first_position left it (before position 0: anything); the pass takes it to behind the
+  // last of ids. Null where the model has no such layers.
+  float* state = nullptr;
 };
 
 struct Batch {

@@ -63,6 +63,11 @@ Result<RopeConfig> read_rope(const Keys& keys, int head_dim) {
 }
 
 Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
+  if (has_state(row.mixer) && row.mixer_layers == MixerLayers::kAll) {
+    config.layers.resize(static_cast<size_t>(layers), LayerConfig{.mixer = row.mixer});
+    return {};
+  }
   PAWL_TRY(config.heads, keys.size("attention.head_count", 4096));
   std::vector<uint32_t> kv_heads(static_cast<size_t>(layers), static_cast<uint32_t>(config.heads));
   const std::string key = keys.name("attention.head_count_kv");
@@ -70,12 +75,12 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
     PAWL_TRY(kv_heads, keys.metadata().get_u32_per_layer(key, static_cast<uint32_t>(layers)));
   }
   for (const uint32_t n : kv_heads) {
-    if (n == 0 || config.heads % static_cast<int64_t>(n) != 0) {
+    const bool may_be_none = row.mixer_layers == MixerLayers::kWithoutKvHeads;
+    if (n == 0 ? !may_be_none : config.heads % static_cast<int64_t>(n) != 0) {
       return bad_key(key, std::to_string(n) + " does not divide the " +
                               std::to_string(config.heads) + " query heads");
     }
-    config.layers.push_back(
-        LayerConfig{.mixer = config.architecture->mixer, .kv_heads = static_cast<int>(n)});
+    config.layers.push_back(LayerConfig{.mixer = row.mixer, .kv_heads = static_cast<int>(n)});
   }
   PAWL_TRY(config.head_dim,
            keys.size_or("attention.key_length", config.width / config.heads, kMaxHeadDimension));
@@ -160,6 +165,7 @@ Result<void> read_alibi(const Keys& keys, ModelConfig& config) {
 
 Result<void> read_scales(const Keys& keys, ModelConfig& config) {
   const Architecture& row = *config.architecture;
+  if (config.heads == 0) return {};
   const bool is_wide =
       row.wide_layers > 0 && static_cast<int>(config.layers.size()) == row.wide_layers;
   const float divisor = is_wide
@@ -254,20 +260,25 @@ Result<ModelConfig> read_config(const gguf::File& file) {
   const Keys keys(metadata, name);
   PAWL_TRY(const int layers, keys.size("block_count", kMaxLayers));
   PAWL_TRY(config.width, keys.size("embedding_length"));
-  PAWL_TRY(config.feed_forward, keys.size("feed_forward_length"));
   PAWL_TRY(config.context_length, keys.size("context_length", 1u << 30));
   const Architecture& row = *config.architecture;
+  if (row.has_feed_forward) {
+    PAWL_TRY(config.feed_forward, keys.size("feed_forward_length"));
+  }
   PAWL_TRY(config.norm_epsilon,
            keys.number_or(row.norm == Norm::kRms ? "attention.layer_norm_rms_epsilon"
                                                  : "attention.layer_norm_epsilon",
                           1e-5f));
   PAWL_TRY_VOID(read_heads(keys, layers, config));
+  PAWL_TRY_VOID(read_states(keys, config));
   PAWL_TRY_VOID(read_ropes(keys, config));
   PAWL_TRY_VOID(read_windows(keys, config));
   PAWL_TRY_VOID(read_experts(keys, config));
   PAWL_TRY_VOID(read_alibi(keys, config));
   PAWL_TRY_VOID(read_scales(keys, config));
-  if (row.mixer == Mixer::kLatentAttention) PAWL_TRY_VOID(read_latent(keys, config));
+  if (row.mixer == Mixer::kLatentAttention) {
+    PAWL_TRY_VOID(read_latent(keys, config));
+  }
   PAWL_TRY(config.attention_cap, keys.number_or("attn_logit_softcapping", 0.0f));
   PAWL_TRY(config.logit_cap, keys.number_or("final_logit_softcapping", 0.0f));
   PAWL_TRY(config.qkv_clamp, keys.number_or("attention.clamp_kqv", 0.0f));

@@ -28,12 +28,25 @@ struct LatentConfig {
   int plain_dim() const { return key_dim - rotary; }  // of the part that is not rotated
 };
 
+// Sizes of layers with a state; what a kind does not have is 0.
+struct StateConfig {
+  int taps = 0;       // of the convolution, the current position's included
+  int channels = 0;   // it runs over
+  int inner = 0;      // numbers per position before the last product
+  int states = 0;     // per channel; delta net: also the size of a key
+  int heads = 0;      // that share a rate: Mamba-2, delta net
+  int groups = 0;     // Mamba-2: of heads that read and write alike; delta net: key heads
+  int step_rank = 0;  // Mamba: of the step sizes
+  int head_dim() const { return heads == 0 ? 0 : inner / heads; }
+};
+
 struct LayerConfig {
   Mixer mixer = Mixer::kAttention;
   int kv_heads = 0;
   int64_t window = 0;  // positions a query sees, itself included; 0: all before it
   bool has_experts = false;
-  int rope = 0;  // index of ModelConfig::ropes; -1: q and k are not rotated
+  int64_t state_offset = 0;  // in floats, into the state of a sequence
+  int rope = 0;              // index of ModelConfig::ropes; -1: q and k are not rotated
 };
 
 struct ModelConfig {
@@ -43,6 +56,7 @@ struct ModelConfig {
   int head_dim = 0;   // of q and k
   int value_dim = 0;  // of v
   LatentConfig latent;
+  StateConfig state;
   int feed_forward = 0;                      // hidden size
   int experts = 0;                           // 0: none
   int experts_used = 0;                      // by a token
@@ -67,6 +81,8 @@ struct ModelConfig {
   std::vector<RopeConfig> ropes;  // empty: nothing is rotated
 
   int max_kv_heads() const;
+  // Floats that one sequence takes for all layers with a state; 0: there are none.
+  int64_t state_floats = 0;
   int64_t rope_pairs() const { return ropes.empty() ? 0 : ropes[0].rotary / 2; }
 };
 

@@ -57,28 +57,38 @@ Forward::Forward(std::shared_ptr<const Model> model, const kernels::Table& table
 
 Logits Forward::run(const Batch& batch) {
   place_tokens(batch);
+  begin_states();
   embed();
   const std::vector<LayerWeights>& layers = model_->weights().layers;
-  const bool is_parallel = model_->config().is_parallel;
+  const ModelConfig& config = model_->config();
+  const bool is_parallel = config.is_parallel;
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerWeights& w = layers[i];
     const int layer = static_cast<int>(i);
     const float* input = read_input(w.attention_norm, w.attention_norm_bias);
-    project_inputs(layer, input);
-    if (i + 1 == layers.size()) keep_wanted_rows();
+    const bool is_attention = !has_state(config.layers[i].mixer);
+    if (is_attention) {
+      project_inputs(layer, input);
+    } else {
+      state_layer(layer, input);
+    }
+    if (i + 1 == layers.size()) {
+      is_attention ? keep_wanted_rows(scratch_.q, int64_t{config.heads} * config.head_dim)
+                   : keep_wanted_rows(scratch_.added, config.width);
+    }
     if (tokens_ == 0) break;
-    attention_layer(layer);
+    if (is_attention) attention_layer(layer, input);
     // What attention adds is not seen by a parallel feed-forward, which reads the same input unless
     // it has a norm of its own.
     const bool has_own_input = !is_parallel || !w.feed_forward_norm.empty();
     if (!is_parallel) add_to_residual(w.attention_post_norm);
+    if (!config.architecture->has_feed_forward) continue;
     if (has_own_input) input = read_input(w.feed_forward_norm, w.feed_forward_norm_bias);
     if (is_parallel) add_to_residual(w.attention_post_norm);
-    if (model_->config().layers[i].has_experts) {
+    if (config.layers[i].has_experts) {
       expert_layer(w.experts, input);
     } else {
-      feed_forward(w.feed_forward, model_->config().feed_forward, false, input, tokens_,
-                   scratch_.added);
+      feed_forward(w.feed_forward, config.feed_forward, false, input, tokens_, scratch_.added);
     }
     add_to_residual(w.feed_forward_post_norm);
   }
@@ -185,10 +195,10 @@ void Forward::add_to_residual(const Vector& post_norm) {
 }
 
 // Once the last layer's keys and values are stored, only rows whose logits are wanted go on: theirs
-// are moved together, in order.
-void Forward::keep_wanted_rows() {
+// are moved together, in order. So are those of `made`, of `cols` numbers, which the layer has made
+// until then.
+void Forward::keep_wanted_rows(float* made, int64_t cols) {
   const ModelConfig& config = model_->config();
-  const int64_t queries = int64_t{config.heads} * config.head_dim;
   int64_t kept = 0;
   size_t segments = 0;
   for (size_t s = 0; s < segments_.size(); ++s) {
@@ -200,15 +210,14 @@ void Forward::keep_wanted_rows() {
     if (from != kept) {
       std::copy_n(scratch_.x + from * config.width, segment.wanted * config.width,
                   scratch_.x + kept * config.width);
-      std::copy_n(scratch_.q + from * queries, segment.wanted * queries,
-                  scratch_.q + kept * queries);
+      std::copy_n(made + from * cols, segment.wanted * cols, made + kept * cols);
       // Of use only where the feed-forward reads what attention read.
       std::copy_n(scratch_.normed + from * config.width, segment.wanted * config.width,
                   scratch_.normed + kept * config.width);
     }
     segments_[segments] = {segment.first_position + skipped,
                            segment.ids.subspan(static_cast<size_t>(skipped)), segment.wanted,
-                           segment.blocks};
+                           segment.blocks, segment.state};
     segment_starts_[segments++] = kept;
     kept += segment.wanted;
   }

@@ -2,6 +2,7 @@
 // A forward pass: batch → logits. It knows no rule by which a token is picked, and no request.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -52,7 +53,7 @@ class Forward {
   // forward.cc
   void place_tokens(const Batch& batch);
   void embed();
-  void keep_wanted_rows();
+  void keep_wanted_rows(float* made, int64_t cols);
   void add_to_residual(const Vector& post_norm);
   // As the architecture has it; weight and bias may be null.
   void norm(const float* x, const float* weight, const float* bias, int64_t n, float* out) const;
@@ -65,7 +66,8 @@ class Forward {
   void multiply(const float* x, int64_t tokens, std::span<const Product> products);
   // attention.cc
   void project_inputs(int layer, const float* x);
-  void attention_layer(int layer);
+  void attention_layer(int layer, const float* x);
+  void apply_gate(const Matrix& gate, const float* x);
   // Where a batch's token belongs.
   size_t segment_of(int64_t token) const;
   void store_position(int layer, int64_t token, const float* k, const float* v);
@@ -84,6 +86,28 @@ class Forward {
     int64_t token_stride, head_stride;
   };
   void multiply_heads(std::span<const Matrix> weights, HeadRows in, HeadRows out);
+  // layer_state.cc: added = what a layer with a state makes of x, for all tokens.
+  void state_layer(int layer, const float* x);
+  const StateWeights& state_weights(int layer) const;
+  float* window_of(size_t segment, int layer) const;
+  float* state_of(size_t segment, int layer) const;
+  void begin_states();
+  // part(segment, begin, end) for all segments and all of [0, count), `tile` at a time.
+  template <typename F>
+  void run_by_segment(int64_t count, int64_t tile, F&& part);
+  void convolve(int layer);
+  void activate_channels();
+  void short_convolution(int layer, const float* x);
+  // layer_mamba.cc
+  void mamba(int layer, const float* x);
+  void scan_channels(int layer, size_t segment, int64_t begin, int64_t end);
+  void mamba2(int layer, const float* x);
+  void find_decays(int layer);
+  void scan_head(int layer, size_t segment, int64_t head);
+  // layer_delta.cc
+  void delta_net(int layer, const float* x);
+  void norm_queries_and_keys();
+  void apply_delta(int layer, size_t segment, int64_t head);
   // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
   void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
                     int64_t tokens, float* out);
@@ -109,5 +133,17 @@ class Forward {
   const float* sinks_ = nullptr;         // of the layer at hand
   std::vector<int64_t> segment_starts_;  // index of each segment's first token in the batch
 };
+
+template <typename F>
+void Forward::run_by_segment(int64_t count, int64_t tile, F&& part) {
+  const int64_t tiles = (count + tile - 1) / tile;
+  pool_.run(static_cast<int64_t>(segments_.size()) * tiles, 1,
+            [&](int64_t begin, int64_t end, int) {
+              for (int64_t i = begin; i < end; ++i) {
+                const int64_t first = i % tiles * tile;
+                part(static_cast<size_t>(i / tiles), first, std::min(first + tile, count));
+              }
+            });
+}
 
 }  // namespace pawl::model

@@ -63,7 +63,13 @@ const char* const kTiny[] = {"llama-untied",
                              "glm4moe",
                              "gpt-oss",
                              "deepseek2-mla",
-                             "deepseek2-kvb"};
+                             "deepseek2-kvb",
+                             "mamba",
+                             "mamba2",
+                             "lfm2",
+                             "lfm2moe",
+                             "qwen3next",
+                             "qwen35"};
 
 // The variants that this machine can run.
 std::vector<const kernels::Table*> variants() {
@@ -165,7 +171,8 @@ TEST_P(TinyModel, SameBitsBesideOtherSequences) {
   TestSession session(path_, best(), 2, Precision::kFast, 256);
   const kv::BlockTable& all = session.block_table();
   const kv::BlockTable mine(all.begin(), all.begin() + 2), other(all.begin() + 2, all.begin() + 6);
-  const Segment segments[] = {{0, sequences_[2], 0, &other}, {0, sequences_[1], 1, &mine}};
+  const Segment segments[] = {{0, sequences_[2], 0, &other, session.state(1)},
+                              {0, sequences_[1], 1, &mine, session.state(0)}};
   const Logits logits = session.forward().run(Batch{segments});
   ASSERT_EQ(logits.rows, 1);
   EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));

@@ -38,7 +38,80 @@ Result<void> read_latent_sizes(const Keys& keys, ModelConfig& config) {
   return {};
 }
 
+// Of the last inputs of a convolution and what is kept in states, in floats.
+int64_t layer_floats(const ModelConfig& config) {
+  const StateConfig& s = config.state;
+  const int64_t window = int64_t{s.taps - 1} * s.channels;
+  return (window + 15) / 16 * 16 + (int64_t{s.states} * s.inner + 15) / 16 * 16;
+}
+
+Result<void> read_state_space(const Keys& keys, ModelConfig& config) {
+  StateConfig& s = config.state;
+  PAWL_TRY(s.inner, keys.size("ssm.inner_size"));
+  PAWL_TRY(s.states, keys.size("ssm.state_size", kMaxHeadDimension));
+  if (config.architecture->mixer == Mixer::kMamba) {
+    PAWL_TRY(s.step_rank, keys.size("ssm.time_step_rank"));
+    PAWL_TRY(const bool norms_steps, keys.flag_or("ssm.dt_b_c_rms", false));
+    if (norms_steps) {
+      return base::Error{base::ErrorCode::kUnsupported,
+                         "key '" + keys.name("ssm.dt_b_c_rms") +
+                             "': norms of step sizes and of what is read and written are not "
+                             "supported",
+                         ""};
+    }
+    s.channels = s.inner;
+    return {};
+  }
+  PAWL_TRY(s.heads, keys.size("ssm.time_step_rank"));
+  PAWL_TRY(s.groups, keys.size("ssm.group_count"));
+  if (s.inner % s.heads != 0 || s.heads % s.groups != 0) {
+    return bad_key(keys.name("ssm.time_step_rank"),
+                   std::to_string(s.heads) + " heads do not divide the " + std::to_string(s.inner) +
+                       " of 'ssm.inner_size' or are no multiple of the " +
+                       std::to_string(s.groups) + " of 'ssm.group_count'");
+  }
+  // Both convolve what reads and writes (keys and queries) along with what is written.
+  s.channels = s.inner + 2 * s.groups * s.states;
+  return {};
+}
+
+Result<void> read_state_sizes(const Keys& keys, ModelConfig& config) {
+  constexpr uint32_t kMaxTaps = 64;
+  StateConfig& s = config.state;
+  const bool is_convolution = config.architecture->mixer == Mixer::kShortConvolution;
+  const std::string_view key = is_convolution ? "shortconv.l_cache" : "ssm.conv_kernel";
+  PAWL_TRY(s.taps, keys.size(key, kMaxTaps));
+  if (s.taps < 2) return bad_key(keys.name(key), "1 is outside 2 … " + std::to_string(kMaxTaps));
+  if (!is_convolution) return read_state_space(keys, config);
+  s.channels = config.width;
+  return {};
+}
+
 }  // namespace
+
+Result<void> read_states(const Keys& keys, ModelConfig& config) {
+  const Architecture& row = *config.architecture;
+  if (!has_state(row.mixer)) return {};
+  PAWL_TRY_VOID(read_state_sizes(keys, config));
+  int interval = 0;
+  if (row.mixer_layers == MixerLayers::kByInterval) {
+    PAWL_TRY(interval, keys.size_or("full_attention_interval", 4, 1024));
+  }
+  int index = 0;
+  for (LayerConfig& layer : config.layers) {
+    const bool is_attention =
+        (row.mixer_layers == MixerLayers::kWithoutKvHeads && layer.kv_heads > 0) ||
+        (interval > 0 && ++index % interval == 0);
+    if (is_attention) {
+      layer.mixer = Mixer::kAttention;
+      continue;
+    }
+    layer.kv_heads = 0;
+    layer.state_offset = config.state_floats;
+    config.state_floats += layer_floats(config);
+  }
+  return {};
+}
 
 Result<void> read_latent(const Keys& keys, ModelConfig& config) {
   LatentConfig& latent = config.latent;

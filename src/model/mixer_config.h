@@ -11,4 +11,7 @@ namespace pawl::model {
 // REQUIRES: heads, ropes and scales are read. Errors name the key at fault.
 base::Result<void> read_latent(const Keys& keys, ModelConfig& config);
 
+// REQUIRES: heads are read. Says which layers have a state, and where it lies.
+base::Result<void> read_states(const Keys& keys, ModelConfig& config);
+
 }  // namespace pawl::model

@@ -42,6 +42,11 @@ int64_t Model::step_weight_bytes() const {
       bytes += m->bytes();
     for (const Matrix& m : latent.query_up) bytes += m.bytes();
     for (const Matrix& m : latent.value_up) bytes += m.bytes();
+    const StateWeights& state = layer.state;
+    for (const Matrix* m :
+         {&state.in, &state.gate, &state.entry, &state.step_down, &state.write_read, &state.step,
+          &state.beta, &state.out, &layer.attention_gate})
+      bytes += m->bytes();
     bytes += feed_forward(layer.feed_forward);
     const Experts& experts = layer.experts;
     bytes += experts.router.bytes() + feed_forward(experts.shared);

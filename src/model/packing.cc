@@ -22,30 +22,30 @@ Matrix describe(const PendingMatrix& item) {
   return matrix;
 }
 
-void pack_row_block(const std::byte* raw, const Matrix& matrix, int64_t block, std::byte* out) {
-  const std::byte* rows[kernels::kRowsPerBlock] = {};
-  for (int i = 0; i < kernels::kRowsPerBlock; ++i) {
-    const int64_t row = block * kernels::kRowsPerBlock + i;
-    if (row < matrix.rows) rows[i] = raw + row * raw_row_bytes(matrix);
-  }
-  kernels::pack_block(matrix.format, rows, matrix.cols, out + block * matrix.block_bytes);
-}
-
-// In slabs, each of which is given back to the file once it is packed. raw: the matrix's rows as
-// the file holds them.
-void pack(const gguf::File& file, base::TaskPool& pool, std::span<const std::byte> raw,
+// In slabs, each of which is given back to the file once it is packed.
+void pack(const gguf::File& file, base::TaskPool& pool, const PendingMatrix& item,
           const Matrix& matrix, std::byte* out) {
   constexpr int64_t kSlabBytes = 8 << 20;
-  const int64_t file_bytes = kernels::kRowsPerBlock * raw_row_bytes(matrix);
-  const int64_t slab = std::max<int64_t>(1, kSlabBytes / file_bytes);
+  const int64_t row_bytes = raw_row_bytes(matrix);
+  const auto pack_row_block = [&](int64_t block) {
+    const std::byte* rows[kernels::kRowsPerBlock] = {};
+    for (int i = 0; i < kernels::kRowsPerBlock; ++i) {
+      const int64_t row = block * kernels::kRowsPerBlock + i;
+      if (row < matrix.rows) rows[i] = item.tensor->data.data() + item.row(row) * row_bytes;
+    }
+    kernels::pack_block(matrix.format, rows, matrix.cols, out + block * matrix.block_bytes);
+  };
+  const int64_t slab = std::max<int64_t>(1, kSlabBytes / (kernels::kRowsPerBlock * row_bytes));
   for (int64_t first = 0; first < matrix.row_blocks(); first += slab) {
     const int64_t count = std::min(slab, matrix.row_blocks() - first);
     pool.run(count, 8, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) pack_row_block(raw.data(), matrix, first + i, out);
+      for (int64_t i = begin; i < end; ++i) pack_row_block(first + i);
     });
-    const auto done = static_cast<size_t>(
-        std::min<int64_t>((first + count) * file_bytes, static_cast<int64_t>(raw.size())));
-    file.release(raw.first(done).subspan(static_cast<size_t>(first * file_bytes)));
+    const int64_t begin_row = item.row(first * kernels::kRowsPerBlock);
+    const int64_t last = std::min((first + count) * kernels::kRowsPerBlock, matrix.rows) - 1;
+    file.release(item.tensor->data.subspan(
+        static_cast<size_t>(begin_row * row_bytes),
+        static_cast<size_t>((item.row(last) + 1 - begin_row) * row_bytes)));
   }
 }
 
@@ -71,11 +71,7 @@ base::Result<base::Arena> pack_matrices(const gguf::File& file, base::TaskPool& 
   for (const PendingMatrix& item : matrices) {
     Matrix matrix = describe(item);
     matrix.packed = out;
-    const int64_t row_bytes = raw_row_bytes(matrix);
-    pack(file, pool,
-         item.tensor->data.subspan(static_cast<size_t>(item.first_row * row_bytes),
-                                   static_cast<size_t>(item.rows * row_bytes)),
-         matrix, out);
+    pack(file, pool, item, matrix, out);
     out += matrix.bytes();
     *item.target = matrix;
   }

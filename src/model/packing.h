@@ -33,6 +33,10 @@ struct PendingMatrix {
   const gguf::TensorView* tensor;
   Matrix* target;
   int64_t first_row = 0, rows = 0;  // dims of the tensor beyond the second count on as rows
+  // The rows stand in runs of `run`, the first rows of which are `apart` rows apart; 0: in one run.
+  int64_t run = 0, apart = 0;
+
+  int64_t row(int64_t i) const { return first_row + (run == 0 ? i : i / run * apart + i % run); }
 };
 
 // Packs all of them on the pool and sets the targets; the arena owns what they point to. What was

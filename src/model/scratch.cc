@@ -36,6 +36,21 @@ void cut_latent(LatentScratch& s, const ModelConfig& c, int64_t tokens, Cutter& 
   cutter.cut(s.values, l.is_absorbed ? tokens * c.heads * l.value_dim : 0);
 }
 
+void cut_state(StateScratch& s, const ModelConfig& c, int64_t tokens, Cutter& cutter) {
+  const StateConfig& state = c.state;
+  const bool is_mamba = state.step_rank > 0;
+  // A short convolution has no inner size of its own.
+  const int64_t inner = state.inner > 0 ? state.inner : state.channels;
+  cutter.cut(s.channels, tokens * state.channels);
+  cutter.cut(s.gates, tokens * inner);
+  cutter.cut(s.steps, tokens * (is_mamba ? inner : state.heads));
+  cutter.cut(s.decays, tokens * state.heads);
+  cutter.cut(s.betas, tokens * state.heads);
+  cutter.cut(s.step_down, tokens * state.step_rank);
+  cutter.cut(s.write_read, is_mamba ? tokens * 2 * state.states : 0);
+  cutter.cut(s.mixed, tokens * inner);
+}
+
 int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int threads,
                 std::byte* base) {
   Cutter cutter(base);
@@ -43,7 +58,8 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   const int64_t queries = int64_t{c.heads} * c.head_dim, values = int64_t{c.heads} * c.value_dim;
   const int64_t widest =
       std::max({int64_t{c.width}, values, int64_t{c.feed_forward}, int64_t{c.expert_hidden},
-                int64_t{c.shared_hidden}, int64_t{c.latent.query_rank}, int64_t{c.latent.rank}});
+                int64_t{c.shared_hidden}, int64_t{c.latent.query_rank}, int64_t{c.latent.rank},
+                int64_t{c.state.inner}, int64_t{c.state.step_rank}});
   // An expert may be given all tokens.
   const int64_t pairs = tokens * c.experts_used;
   const int64_t hidden = tokens * std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
@@ -57,6 +73,7 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.v, tokens * c.max_kv_heads() * c.value_dim);
   cutter.cut(s.attended, tokens * values);
   cut_latent(s.latent, c, tokens, cutter);
+  cut_state(s.state, c, tokens, cutter);
   const int64_t attention_end = cutter.used();
   cutter.go_to(shared);
   cutter.cut(s.gate, hidden);

@@ -54,8 +54,20 @@ struct LatentScratch {
   int64_t x8_bytes;        // of one thread
 };
 
-// T = max_tokens, R = max_rows. All 64-byte aligned. q, k, v, attended and latent share their
-// memory with gate and up.
+// Of layers with a state; nothing where the model has none.
+struct StateScratch {
+  float* channels;    // [T, channels]  what is convolved
+  float* gates;       // [T, inner]
+  float* steps;       // [T, inner] or [T, heads]
+  float* decays;      // [T, heads]
+  float* betas;       // [T, heads]
+  float* step_down;   // [T, step_rank]
+  float* write_read;  // [T, 2 * states]
+  float* mixed;       // [T, inner]
+};
+
+// T = max_tokens, R = max_rows. All 64-byte aligned. q, k, v, attended, latent and state share
+// their memory with gate and up.
 struct Scratch {
   static base::Result<Scratch> create(const ModelConfig& config, const Limits& limits, int threads);
 
@@ -66,6 +78,7 @@ struct Scratch {
   float* v;         // [T, kv_heads * value_dim]
   float* attended;  // [T, heads * value_dim]
   LatentScratch latent;
+  StateScratch state;
   float* added;  // [T, width]   what attention or feed-forward adds to x
   float* gate;   // hidden activations: [T, feed_forward], or of as many rows as experts are given
   float* up;

@@ -34,6 +34,8 @@ class TestSession {
         blocks, model_->kv_layout(precision == Precision::kReference).block_bytes());
     blocks_ = std::make_unique<kv::BlockPool>(std::move(pool).value());
     for (int32_t i = 0; i < blocks; ++i) table_.push_back(blocks_->take().value());
+    const auto floats = static_cast<size_t>(model_->config().state_floats);
+    states_.resize(2, std::vector<float>(floats, __builtin_nanf("")));
     // What was never written must never matter.
     for (int32_t i = 0; i < blocks; ++i) {
       std::fill_n(blocks_->bytes(i), blocks_->block_bytes(), std::byte{0xff});
@@ -48,6 +50,9 @@ class TestSession {
   Forward& forward() { return *forward_; }
   const kv::BlockTable& block_table() const { return table_; }
 
+  // Of one of two sequences; null where the model has none.
+  float* state(size_t i) { return states_[i].empty() ? nullptr : states_[i].data(); }
+
   void restart() { position_ = 0; }
 
   // Appends ids in chunks and returns the logits of the last `wanted` positions.
@@ -59,7 +64,7 @@ class TestSession {
       const int rows_here = std::clamp(begin + count - (n - wanted), 0, count);
       const Segment segment{position_,
                             ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)),
-                            rows_here, &table_};
+                            rows_here, &table_, state(0)};
       const Logits logits = forward_->run(Batch{{&segment, 1}});
       if (logits.rows > 0) {
         rows.insert(rows.end(), logits.data,
@@ -75,6 +80,7 @@ class TestSession {
   std::shared_ptr<const Model> model_;
   std::unique_ptr<kv::BlockPool> blocks_;
   kv::BlockTable table_;
+  std::vector<std::vector<float>> states_;
   std::unique_ptr<Forward> forward_;
   int64_t position_ = 0;
 };

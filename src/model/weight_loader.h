@@ -37,6 +37,7 @@ class WeightLoader {
   base::Result<void> find_mixer(LayerWeights& weights);
   base::Result<void> find_attention(LayerWeights& weights);
   base::Result<void> find_inputs(LayerWeights& weights);
+  base::Result<void> find_gated_queries(LayerWeights& weights);
   base::Result<void> find_qk_norms(LayerWeights& weights);
   base::Result<void> find_feed_forward_norm(LayerWeights& weights);
   base::Result<void> find_feed_forward(int64_t hidden, const std::string& suffix, Presence bias,
@@ -58,6 +59,12 @@ class WeightLoader {
   base::Result<void> per_head(const std::string& name, int64_t rows, int64_t cols,
                               std::vector<Matrix>& targets);
   base::Result<void> find_latent_attention(LayerWeights& weights);
+  // A table of the file's, [channels, taps], as [taps, channels].
+  base::Result<Vector> across(const std::string& name, int64_t cols, int64_t rows);
+  base::Result<void> find_short_convolution(StateWeights& weights);
+  base::Result<void> find_mamba(StateWeights& weights);
+  base::Result<void> find_mamba2(StateWeights& weights);
+  base::Result<void> find_delta_net(StateWeights& weights);
 
   const Architecture& row_;
   ModelConfig& config_;

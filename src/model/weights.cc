@@ -128,9 +128,10 @@ Result<void> WeightLoader::find_shared_norms() {
              vector("token_embd_norm.bias", config_.width, layer_bias));
   }
   const bool is_plain = row_.pre_norm == PreNorm::kPlain;
-  PAWL_TRY(weights_.output_norm, vector("output_norm.weight", config_.width,
+  PAWL_TRY(weights_.output_norm, vector(std::string(row_.output_norm) + ".weight", config_.width,
                                         is_plain ? Presence::kNever : Presence::kRequired));
-  PAWL_TRY(weights_.output_norm_bias, vector("output_norm.bias", config_.width, layer_bias));
+  PAWL_TRY(weights_.output_norm_bias,
+           vector(std::string(row_.output_norm) + ".bias", config_.width, layer_bias));
   return {};
 }
 
@@ -156,6 +157,7 @@ Result<void> WeightLoader::find_layer(LayerWeights& weights) {
     PAWL_TRY(weights.*row.member, vector(prefix_ + row.name, config_.width, row.presence(row_)));
   }
   PAWL_TRY_VOID(find_mixer(weights));
+  if (!row_.has_feed_forward) return {};
   PAWL_TRY_VOID(find_feed_forward_norm(weights));
   if (layer_->has_experts) return find_experts(weights.experts);
   return find_feed_forward(config_.feed_forward, "", row_.feed_forward_bias, weights.feed_forward);
@@ -167,6 +169,14 @@ Result<void> WeightLoader::find_mixer(LayerWeights& weights) {
       return find_attention(weights);
     case Mixer::kLatentAttention:
       return find_latent_attention(weights);
+    case Mixer::kShortConvolution:
+      return find_short_convolution(weights.state);
+    case Mixer::kMamba:
+      return find_mamba(weights.state);
+    case Mixer::kMamba2:
+      return find_mamba2(weights.state);
+    case Mixer::kDeltaNet:
+      return find_delta_net(weights.state);
   }
   return {};
 }
@@ -188,6 +198,10 @@ Result<void> WeightLoader::find_inputs(LayerWeights& weights) {
   for (const InputRow& input : kInputs) {
     const int64_t rows = size_of(input.rows);
     const std::string name = prefix_ + input.name;
+    if (input.rows == Size::kQueries && row_.has_attention_gate) {
+      PAWL_TRY_VOID(find_gated_queries(weights));
+      continue;
+    }
     if (!is_fused) {
       PAWL_TRY_VOID(matrix(name + ".weight", rows, config_.width, weights.*input.matrix));
       PAWL_TRY(weights.*input.bias, vector(name + ".bias", rows, row_.qkv_bias));
@@ -202,6 +216,16 @@ Result<void> WeightLoader::find_inputs(LayerWeights& weights) {
     }
     first += rows;
   }
+  return {};
+}
+
+// For each head the rows of the query, then those of its gate.
+Result<void> WeightLoader::find_gated_queries(LayerWeights& weights) {
+  const int64_t rows = size_of(Size::kQueries), head = config_.head_dim;
+  PAWL_TRY(const gguf::TensorView* tensor,
+           tensors_.find(prefix_ + "attn_q.weight", {config_.width, 2 * rows}, true));
+  pending_.push_back({tensor, &weights.q, 0, rows, head, 2 * head});
+  pending_.push_back({tensor, &weights.attention_gate, head, rows, head, 2 * head});
   return {};
 }
 

@@ -50,13 +50,33 @@ struct LatentAttention {
   std::vector<Matrix> value_up;  // [value_dim, rank]
 };
 
+// A layer with a state; what a kind has stands in its layer_<kind>.cc.
+struct StateWeights {
+  Matrix in;          // [channels, width]
+  Matrix gate;        // [inner, width]; short convolution: [width, width]
+  Matrix entry;       // short convolution: [width, width]
+  Vector taps;        // [taps, channels]
+  Vector taps_bias;   // [channels]
+  Matrix step_down;   // Mamba: [step_rank, inner]
+  Matrix write_read;  // Mamba: [2 * states, inner]
+  Matrix step;        // Mamba: [inner, step_rank]; Mamba-2, delta net: [heads, width]
+  Matrix beta;        // delta net: [heads, width]
+  Vector step_bias;   // [inner] or [heads]
+  Vector rates;       // Mamba: [states, inner], else [heads]; below 0
+  Vector direct;      // what passes by the states: Mamba [inner], Mamba-2 [heads]
+  Vector norm;        // Mamba-2: [inner], by groups; delta net: [head_dim], for each head
+  Matrix out;         // [width, inner or width]
+};
+
 struct LayerWeights {
   Vector attention_norm, attention_norm_bias;  // [width]
   Matrix q, k, v;  // [heads * head_dim, width], [kv_heads * head_dim, width], [kv_heads *
                    // value_dim, width]
   Vector q_bias, k_bias, v_bias;
   Vector q_norm, k_norm;   // as QkNorm says: [head_dim], [heads, head_dim] or [heads * head_dim]
+  Matrix attention_gate;   // [heads * value_dim, width]
   LatentAttention latent;  // instead of q, k and v
+  StateWeights state;      // instead of all of attention
   Vector sinks;            // [heads]: a score that takes part in the softmax and has no value
   Matrix output;           // [width, heads * value_dim]
   Vector output_bias;      // [width]

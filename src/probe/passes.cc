@@ -33,23 +33,28 @@ Result<PassRunner> PassRunner::create(engine::Runtime& runtime, const PassLimits
            kv::BlockPool::create(static_cast<int32_t>(each * limits.sequences),
                                  runtime.model()->kv_layout(is_exact).block_bytes()));
   auto blocks = std::make_unique<kv::BlockPool>(std::move(pool));
+  PAWL_TRY(kv::StatePool states, kv::StatePool::create(static_cast<int32_t>(limits.sequences),
+                                                       runtime.model()->config().state_floats));
   const model::Limits of_forward{.max_tokens = static_cast<int>(limits.tokens),
                                  .max_rows = static_cast<int>(limits.sequences),
                                  .max_positions = limits.positions};
   PAWL_TRY(model::Forward forward,
            model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), *blocks,
                                   runtime.precision(), of_forward));
-  return PassRunner(std::move(blocks), std::move(forward), limits, seed,
+  return PassRunner(std::move(blocks), std::move(states), std::move(forward), limits, seed,
                     runtime.model()->config().vocabulary);
 }
 
-PassRunner::PassRunner(std::unique_ptr<kv::BlockPool> blocks, model::Forward forward,
-                       const PassLimits& limits, uint64_t seed, int64_t vocabulary)
+PassRunner::PassRunner(std::unique_ptr<kv::BlockPool> blocks, kv::StatePool states,
+                       model::Forward forward, const PassLimits& limits, uint64_t seed,
+                       int64_t vocabulary)
     : blocks_(std::move(blocks)),
+      states_(std::move(states)),
       forward_(std::move(forward)),
       limits_(limits),
       tables_(static_cast<size_t>(limits.sequences)),
       filled_(static_cast<size_t>(limits.sequences), 0) {
+  for (int64_t s = 0; s < limits.sequences; ++s) states_.take();
   for (kv::BlockTable& table : tables_) {
     for (int64_t p = 0; p < limits.positions; p += kv::kBlockPositions) {
       table.push_back(*blocks_->take());
@@ -83,8 +88,9 @@ void PassRunner::run_from(int64_t first, const Pass& pass) {
     const std::span<const base::TokenId> ids(
         ids_.data() + s * limits_.positions + pass.first_position,
         static_cast<size_t>(pass.tokens));
-    segments_.push_back(
-        {pass.first_position, ids, pass.rows > 0 ? 1 : 0, &tables_[static_cast<size_t>(s)]});
+    segments_.push_back({pass.first_position, ids, pass.rows > 0 ? 1 : 0,
+                         &tables_[static_cast<size_t>(s)],
+                         states_.state(static_cast<kv::StateId>(s))});
   }
   forward_.run({segments_});
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "engine/runtime.h"
 #include "kv/block_pool.h"
+#include "kv/state_pool.h"
 #include "model/forward.h"
 #include "probe/cost.h"
 
@@ -22,7 +23,8 @@ struct PassLimits {
 };
 
 // What stands at a position of a sequence is always the same id, so keys and values that one pass
-// leaves behind are those that any other would compute.
+// leaves behind are those that any other would compute. Layers with a state go on from whatever
+// pass came last, which changes no time.
 class PassRunner {
  public:
   // runtime: outlives the runner. seed: of the ids, which are random. Errors: kInvalidArgument for
@@ -39,11 +41,12 @@ class PassRunner {
   bool fill(int64_t sequences, int64_t depth, const std::stop_token& stop);
 
  private:
-  PassRunner(std::unique_ptr<kv::BlockPool> blocks, model::Forward forward,
+  PassRunner(std::unique_ptr<kv::BlockPool> blocks, kv::StatePool states, model::Forward forward,
              const PassLimits& limits, uint64_t seed, int64_t vocabulary);
   void run_from(int64_t first, const Pass& pass);
 
   std::unique_ptr<kv::BlockPool> blocks_;
+  kv::StatePool states_;  // [sequences]
   model::Forward forward_;
   PassLimits limits_;
   std::vector<base::TokenId> ids_;  // [sequences, positions]

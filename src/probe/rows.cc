@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "kv/block_pool.h"
 #include "kv/layout.h"
+#include "kv/state_pool.h"
 #include "model/forward.h"
 
 namespace pawl::probe {
@@ -22,7 +23,7 @@ base::Result<void> check_ids(const engine::Runtime& runtime, std::span<const bas
   return {};
 }
 
-// Blocks for one text, empty.
+// Blocks and a state for one text, empty.
 class Cache {
  public:
   static base::Result<Cache> create(const engine::Runtime& runtime, int64_t positions) {
@@ -31,7 +32,10 @@ class Cache {
     PAWL_TRY(kv::BlockPool blocks,
              kv::BlockPool::create(static_cast<int32_t>(needed),
                                    runtime.model()->kv_layout(is_exact).block_bytes()));
-    return Cache(std::make_unique<kv::BlockPool>(std::move(blocks)), needed, positions);
+    PAWL_TRY(kv::StatePool states,
+             kv::StatePool::create(1, runtime.model()->config().state_floats));
+    return Cache(std::make_unique<kv::BlockPool>(std::move(blocks)), std::move(states), needed,
+                 positions);
   }
 
   // The cache outlives it.
@@ -43,14 +47,21 @@ class Cache {
   }
 
   const kv::BlockTable& table() const { return table_; }
+  float* state() const { return states_.state(state_); }
 
  private:
-  Cache(std::unique_ptr<kv::BlockPool> blocks, int64_t needed, int64_t positions)
-      : blocks_(std::move(blocks)), positions_(positions) {
+  Cache(std::unique_ptr<kv::BlockPool> blocks, kv::StatePool states, int64_t needed,
+        int64_t positions)
+      : blocks_(std::move(blocks)),
+        states_(std::move(states)),
+        state_(*states_.take()),
+        positions_(positions) {
     for (int64_t i = 0; i < needed; ++i) table_.push_back(*blocks_->take());
   }
 
   std::unique_ptr<kv::BlockPool> blocks_;
+  kv::StatePool states_;
+  kv::StateId state_;
   kv::BlockTable table_;
   int64_t positions_;
 };
@@ -75,7 +86,7 @@ base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::
                   : std::min({begin + options.chunk, begin + kRowsPerPass, options.last + 1});
     const model::Segment segment{
         begin, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
-        is_before ? 0 : static_cast<int>(end - begin), &cache.table()};
+        is_before ? 0 : static_cast<int>(end - begin), &cache.table(), cache.state()};
     const model::Logits logits = forward.run({{&segment, 1}});
     for (int i = 0; i < logits.rows; ++i) row(begin + i, logits.row(i));
     begin = end;
@@ -96,7 +107,7 @@ base::Result<std::vector<float>> compute_last_row(engine::Runtime& runtime,
     const bool is_last = begin + tokens == count;
     const model::Segment segment{
         begin, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(tokens)),
-        is_last ? 1 : 0, &cache.table()};
+        is_last ? 1 : 0, &cache.table(), cache.state()};
     const model::Logits logits = forward.run({{&segment, 1}});
     if (is_last) row.assign(logits.row(0).begin(), logits.row(0).end());
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The clients that the end-to-end tests of the server use: Python packages and a Node package, pinned in tests/e2e,
-# installed under build/clients and nowhere else. Sourced after lib.sh.
+# The clients that the end-to-end tests of the server use: Python packages and a Node package, pinned in tests/e2e, and
+# what drives a browser for those of the page, pinned in tests/web. Installed under build/clients and nowhere else.
+# Sourced after lib.sh.
 #
 # They are no condition for a test run: what cannot be had is told, and the tests that need it are skipped by name.
 
@@ -9,20 +10,28 @@ clients_dir="$root/build/clients"
 # clients_stamp FILE...: changes when one of them does.
 clients_stamp() { cat "$@" | sha256sum | cut -d' ' -f1; }
 
-# install_clients: PAWL_TEST_PYTHON is set to an interpreter that has the packages of tests/e2e/requirements.txt, and
-# PAWL_TEST_NODE to a folder with the node_modules of tests/e2e/node, each only when it is there.
+# install_clients: PAWL_TEST_PYTHON is set to an interpreter that has the packages of tests/e2e/requirements.txt,
+# PAWL_TEST_NODE to a folder with the node_modules of tests/e2e/node, and PAWL_TEST_WEB to one with those of tests/web,
+# each only when it is there.
 install_clients() {
   mkdir -p "$clients_dir" "$log_dir"
-  unset PAWL_TEST_PYTHON PAWL_TEST_NODE
+  unset PAWL_TEST_PYTHON PAWL_TEST_NODE PAWL_TEST_WEB
   if install_python_clients; then
     export PAWL_TEST_PYTHON="$clients_dir/python/bin/python3"
   else
     say "no Python clients, their tests are skipped ($log_dir/clients-python.log)"
   fi
-  if install_node_clients; then
+  if install_node_packages node "$root/tests/e2e/node"; then
     export PAWL_TEST_NODE="$clients_dir/node"
   else
     say "no Node client, its tests are skipped ($log_dir/clients-node.log)"
+  fi
+  if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
+    say 'no Chromium, the tests of the page are skipped'
+  elif install_node_packages web "$root/tests/web"; then
+    export PAWL_TEST_WEB="$clients_dir/web"
+  else
+    say "nothing that drives a browser, the tests of the page are skipped ($log_dir/clients-web.log)"
   fi
 }
 
@@ -43,10 +52,11 @@ install_python_clients() {
   echo "$stamp" >"$folder/stamp"
 }
 
-install_node_clients() {
-  local folder="$clients_dir/node" wanted="$root/tests/e2e/node" stamp
+# install_node_packages NAME FOLDER: build/clients/NAME gets the node_modules of FOLDER's package.json.
+install_node_packages() {
+  local folder="$clients_dir/$1" wanted=$2 log="$log_dir/clients-$1.log" stamp
   if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-    echo 'node and npm are not installed' >"$log_dir/clients-node.log"
+    echo 'node and npm are not installed' >"$log"
     return 1
   fi
   stamp="$(clients_stamp "$wanted/package.json" "$wanted/package-lock.json") $(node --version)"
@@ -54,10 +64,10 @@ install_node_clients() {
     return 0
   fi
   [ "$may_install" = yes ] || return 1
-  say 'installing the Node client of the tests ...'
+  say "installing the Node packages of ${wanted#"$root/"} ..."
   rm -rf "$folder"
   mkdir -p "$folder"
   cp "$wanted/package.json" "$wanted/package-lock.json" "$folder/"
-  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >"$log_dir/clients-node.log" 2>&1 || return 1
+  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >"$log" 2>&1 || return 1
   echo "$stamp" >"$folder/stamp"
 }

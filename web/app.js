@@ -100,6 +100,7 @@ async function show_view() {
     if (one === name) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
+  document.body.dataset.view = name;
   byId('settings-button').hidden = name !== 'chat';
   document.title = name === 'chat' ? 'pawl' : `pawl, ${name}`;
   close_menu();

@@ -7,6 +7,8 @@ import { Generation, new_record, text_of } from './generate.js';
 import { candidates, policy_fields } from './settings.js';
 
 const kSaveEvery = 2000;  // ms, while an answer comes
+const kStarters = ['Why is the sky blue? Two sentences.', 'Write a haiku about a ratchet.',
+  'A Python function that finds the longest word.'];
 
 export class Chat {
   // history keeps the conversations. server(): what is known of it: {has_template, end_tokens, context}.
@@ -67,7 +69,14 @@ export class Chat {
     }
     return el('div', { class: 'welcome' }, el('h1', {}, 'One token at a time'),
       el('p', { class: 'soft' }, 'Ask something. Under each answer, Clockwork shows what every token cost, what else it could have been, '
-        + 'and lets you turn one and watch the rest change.'));
+        + 'and lets you turn one and watch the rest change.'),
+      el('div', { class: 'starters' }, ...kStarters.map((text) => el('button', { type: 'button', onclick: () => this.suggest(text) }, text))));
+  }
+
+  suggest(text) {
+    byId('draft').value = text;
+    byId('draft').dispatchEvent(new Event('input'));
+    byId('draft').focus();
   }
 
   follow() {

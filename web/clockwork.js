@@ -143,9 +143,8 @@ export class Clockwork {
     const bar = el('meter', { min: 0, max: 1, value: one.p, 'aria-hidden': 'true' });
     const words = [el('span', { class: 'mono name' }, shown(face(one))), bar, el('span', { class: 'num share' }, percent(one.p))];
     if (is_taken) return el('li', { class: 'taken' }, ...words, el('span', { class: 'hidden' }, ' taken'));
-    return el('li', {}, el('button', { type: 'button', disabled: !this.can_turn(),
-      'aria-label': `Go on from token ${i + 1} with ${shown(face(one))}, ${percent(one.p)}`,
-      onclick: () => this.on_turn(i, one) }, ...words));
+    return el('li', {}, el('button', { type: 'button', disabled: !this.can_turn(), onclick: () => this.on_turn(i, one) },
+      el('span', { class: 'hidden' }, `Go on from token ${i + 1} with `), ...words));
   }
 }
 

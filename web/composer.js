@@ -67,7 +67,7 @@ export class Composer {
           : { messages: [...tree.messages(conversation), ...(text.trim() ? [{ role: 'user', content: text.trim() }] : [])] };
         const count_of = async (body) => (await get_json('/tokenize', { body, quiet: true })).count;
         const [draft, all] = await Promise.all([text.trim() ? count_of({ prompt: text, add_special_tokens: false }) : 0, count_of(whole)]);
-        said = `${draft ? `${plural(draft, 'token')} in this message, ` : ''}${count(all)} of ${count(server.context)} with all before it`;
+        said = `${draft ? `${plural(draft, 'token')} in this message \u00b7 ` : ''}${count(all)} of ${count(server.context)} in the context`;
       } catch { /* the count is a help, no more */ }
     }
     if (turn === this.turn) byId('count').textContent = said;

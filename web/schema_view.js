@@ -24,7 +24,7 @@ class SchemaView {
   constructor(root, server) {
     this.server = server;
     const stored = JSON.parse(sessionStorage.getItem(kStored) ?? 'null');
-    this.schema = el('textarea', { id: 'schema-text', rows: 18, spellcheck: 'false', value: stored?.schema ?? JSON.stringify(kSample, null, 2),
+    this.schema = el('textarea', { id: 'schema-text', rows: 21, spellcheck: 'false', value: stored?.schema ?? JSON.stringify(kSample, null, 2),
       'aria-describedby': 'schema-problem' });
     this.question = el('textarea', { id: 'schema-question', rows: 3, value: stored?.question ?? kQuestion });
     this.problem = el('p', { class: 'failure', id: 'schema-problem', role: 'alert', hidden: true });

@@ -4,6 +4,7 @@ import { count, duration, el, plural, svg } from './dom.js';
 
 const kWidth = 1000;
 const kHeight = 30;
+const kFewPromptTokens = 16;
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
@@ -31,7 +32,9 @@ export function clocks(record) {
     median: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), slowest: sorted.at(-1) ?? null,
     passes: timings?.forward_passes ?? null,
     total: timings?.total_ms ?? (times.length ? times.at(-1) : null),
-    worth: per_token !== null && per_prompt_token ? per_token / per_prompt_token : null };
+    // Of a few tokens only, a pass for them costs what a pass costs, and the ratio would say nothing.
+    worth: per_token !== null && per_prompt_token && computed >= kFewPromptTokens ? per_token / per_prompt_token : null,
+    is_mostly_cached: computed !== null && computed < kFewPromptTokens && cached > 0 };
 }
 
 function number(value, digits = 1) {
@@ -47,7 +50,8 @@ export function truth(c) {
   if (c.first !== null) parts.push(`${duration(c.first)} to the first token`);
   if (c.decode !== null) parts.push(`${duration(c.decode)} after it`);
   if (c.worth !== null) parts.push(`one output token was worth ${number(c.worth)} prompt tokens here`);
-  return `${parts.join(' \u00b7 ')}`;
+  if (c.worth === null && c.is_mostly_cached) parts.push('too little of the prompt was computed to say what a token is worth');
+  return parts.join(' \u00b7 ');
 }
 
 const box = (from, to) => `M${from.toFixed(2)} 0H${to.toFixed(2)}V${kHeight}H${from.toFixed(2)}Z`;

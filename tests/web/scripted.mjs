@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server in front of pawl that answers chats by a script, byte for byte, and passes all else on: for
+// output that no small model can be made to give.
+import http from 'node:http';
+
+const head = { id: 'chatcmpl-scripted', object: 'chat.completion.chunk', created: 1, model: 'scripted' };
+
+export const chunk = (text, i) => ({ ...head, choices: [{ index: 0, delta: { content: text }, logprobs: { content: [{ id: i, token: text,
+  bytes: [...Buffer.from(text)], logprob: -0.1 - (i % 7) / 3, top_logprobs: [{ id: i, token: text, bytes: [...Buffer.from(text)], logprob: -0.1 },
+    { id: i + 1, token: 'else', bytes: [101], logprob: -2 }] }] }, token_ids: [i], token_times_ms: [20 + i], finish_reason: null }] });
+
+const frame = (object) => `data: ${JSON.stringify(object)}\n\n`;
+
+// script(write): async, writes the events between the first and the last.
+export async function scripted_server(upstream, script) {
+  const server = http.createServer((request, response) => {
+    if (request.url !== '/v1/chat/completions') {
+      const onward = http.request(upstream + request.url, { method: request.method, headers: request.headers }, (reply) => {
+        response.writeHead(reply.statusCode, reply.headers);
+        reply.pipe(response);
+      });
+      request.pipe(onward);
+      return;
+    }
+    request.resume().on('end', async () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(frame({ ...head, choices: [{ index: 0, delta: { role: 'assistant', content: '' }, token_ids: [], prompt_token_ids: [1, 2], finish_reason: null }] }));
+      await script((data) => response.write(typeof data === 'string' || Buffer.isBuffer(data) ? data : frame(data)));
+      response.write(frame({ ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }));
+      response.end('data: [DONE]\n\n');
+    });
+  });
+  await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+}

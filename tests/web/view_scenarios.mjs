@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other views, the keyboard, accessibility and the page's weight.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { api, ask, idle, modules, nodes, open_page, until } from './browser.mjs';
+
+// What runs is listed and can be cancelled; what the metrics say is shown.
+export async function watches_the_server({ browser, url }) {
+  const { page, close } = await open_page(browser, url, { hash: '#server' });
+  const running = api(url, '/v1/completions', { prompt: [5, 6, 7], max_tokens: 30_000, ignore_eos: true });
+  await page.waitForSelector('.ledger .running');
+  await page.click('.ledger .running button');
+  const { error } = await running;
+  assert.match(error.message, /cancel/);
+  await page.waitForFunction(() => document.querySelector('.ledger tbody td')?.textContent === 'cancelled, deleted');
+  const { data } = await api(url, '/v1/requests?limit=1');
+  await page.waitForFunction((id) => document.querySelector('.ledger .mono').title === id, data[0].id);
+  assert.equal(await page.textContent('.ledger tbody tr >> nth=0 >> td >> nth=4'), data[0].completion_tokens.toLocaleString('en'));
+  await page.waitForFunction(() => document.querySelectorAll('.plot canvas').length === 3 && globalThis.Chart);
+  assert.match(await page.getAttribute('.plot >> nth=2 >> canvas', 'aria-label'), /Between two tokens: [\d,]+ in all/);
+  await close();
+}
+
+// An answer inside a schema, or a plain word that this server refuses them.
+export async function fills_a_schema({ browser, url }) {
+  const { page, close } = await open_page(browser, url, { hash: '#schema', fails: ['400'], settings: { max_tokens: 400 } });
+  await until(async () => (await page.textContent('#model-name')) === 'long', 'the server answered');
+  await page.waitForSelector('#schema-text');
+  await page.fill('#schema-text', '{"type": ');
+  await page.click('#view-schema .primary');
+  assert.match(await page.textContent('#schema-problem'), /no JSON/);
+  const schema = { type: 'object', properties: { word: { enum: ['red', 'blue'] }, right: { type: 'boolean' } }, required: ['word', 'right'], additionalProperties: false };
+  await page.fill('#schema-text', JSON.stringify(schema));
+  await page.click('#view-schema .primary');
+  const refused = await until(async () => ((await page.isVisible('#schema-problem')) ? page.textContent('#schema-problem')
+    : (await page.isVisible('.fields-bill')) && 'filled'), 'an answer or a refusal');
+  if (refused !== 'filled') {
+    assert.match(refused, /This server refuses schemas/);
+  } else {
+    const answer = JSON.parse(await page.$$eval('.schema-out .tile:not(.end)', (all) => all.map((one) => one.textContent).join('')));
+    assert.ok(['red', 'blue'].includes(answer.word) && typeof answer.right === 'boolean', JSON.stringify(answer));
+    const rows = await page.$$eval('.fields-bill tbody tr', (all) => all.map((row) => row.textContent));
+    assert.ok(rows.some((row) => row.startsWith('word')) && rows.some((row) => row.startsWith('right')), rows.join());
+  }
+  await close();
+}
+
+// From the draft to another token without a pointer.
+export async function works_by_keyboard({ browser, url }) {
+  const { page, close } = await open_page(browser, url);
+  await idle(page);
+  const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.id);
+  const tab_to = async (text, most = 40) => {
+    for (let i = 0; i < most; ++i) {
+      await page.keyboard.press('Tab');
+      if ((await focused()) === text) return;
+    }
+    assert.fail(`no way to '${text}' by Tab`);
+  };
+  await page.focus('#draft');
+  await page.keyboard.type('hello');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.open-works');
+  await idle(page);
+  await page.focus('#scroll');
+  await tab_to('Clockwork');
+  await page.keyboard.press('Enter');
+  for (let i = 0; i < 10 && !(await page.evaluate(() => document.activeElement.classList.contains('tile'))); ++i) await page.keyboard.press('Tab');
+  for (let i = 0; i < 4; ++i) await page.keyboard.press('ArrowRight');
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.i), '4');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.i), '4');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  assert.match(await page.evaluate(() => document.activeElement.textContent), /^Go on from token 5 with/);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.turn-line strong');
+  await idle(page);
+  assert.equal((await nodes(page)).length, 3);
+  await close();
+}
+
+// axe-core finds nothing serious in any view, light, dark or narrow.
+export async function is_accessible({ browser, url }) {
+  const axe = fs.readFileSync(modules.resolve('axe-core/axe.min.js'), 'utf8');
+  for (const look of [{}, { dark: true }, { phone: true }]) {
+    const { page, close } = await open_page(browser, url, { ...look, fails: ['400'] });
+    const check = async (where) => {
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+      const bad = found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))
+        .map((one) => `${one.id}: ${one.nodes.map((node) => `${node.target} ${node.any[0]?.message ?? ''}`).slice(0, 3).join(' | ')}`);
+      assert.deepEqual(bad, [], `${where} ${JSON.stringify(look)}`);
+    };
+    await idle(page);
+    await check('an empty chat');
+    await ask(page, 'hello');
+    await page.click('.open-works');
+    await page.click('.tile[data-i] >> nth=3');
+    await check('the clockwork');
+    await page.click('.candidates button >> nth=0');
+    await page.waitForSelector('.turn-line strong');
+    await idle(page);
+    await check('a turned answer');
+    await page.click('#settings-button');
+    await check('the settings');
+    await page.keyboard.press('Escape');
+    await page.evaluate(() => { location.hash = '#server'; });
+    await page.waitForFunction(() => globalThis.Chart && document.querySelector('.ledger tbody tr'));
+    await check('the server');
+    await page.evaluate(() => { location.hash = '#schema'; });
+    await page.waitForSelector('#schema-text');
+    await check('the schema');
+    await page.evaluate(() => document.querySelector('#key-dialog').showModal());
+    await check('the key');
+    await close();
+  }
+}
+
+// What a first visit weighs, and how soon it is painted.
+export async function is_light({ browser, url }) {
+  let best = Infinity;
+  let bytes = 0;
+  for (let i = 0; i < 5; ++i) {
+    const { page, close } = await open_page(browser, url);
+    await idle(page);
+    const seen = await page.evaluate(() => ({
+      paint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
+      bytes: [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((one) => !/\/(props|ready|tokenize)$/.test(one.name))
+        .reduce((sum, one) => sum + one.transferSize, 0) }));
+    best = Math.min(best, seen.paint);
+    bytes = Math.max(bytes, seen.bytes);
+    await close();
+  }
+  console.log(`a first visit: ${bytes} bytes, first paint ${best.toFixed(0)} ms (best of 5)`);
+  assert.ok(bytes > 50_000 && bytes < 300_000, `${bytes} bytes`);
+  assert.ok(best < 300, `${best} ms`);
+}

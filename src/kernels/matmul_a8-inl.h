@@ -4,7 +4,7 @@
 //   Bytes, Ints, Floats   a vector of kLanes rows: of 4 codes, of an int32, of a float
 //   kSignedCodes          codes of 8 bits are taken as signed by dot, else as unsigned with 128
 //   kTopOfByte            codes with an offset of half their range are moved to the top of a byte
-//   dot, pair_sum         integer sums, exact
+//   dot, pair_sum         integer sums, exact; with kTopOfByte also add_ints, divide_by_power
 // All of it has internal linkage.
 #pragma once
 
@@ -36,20 +36,31 @@ constexpr int code_offset(const PlaneFormat& format) {
   return format.offset;
 }
 
-// How far codes are moved up. At the top of its byte a code has 128 for an offset, whatever its
-// width, and -128 times the sum of a group of x is there to load: an instruction less for every
-// group and token. The scale gives it back, and nothing is rounded on the way: sums stay below 2^24
-// and the factor is a power of two.
+// How far codes are moved up. At the top of its byte a code of half the range for an offset has
+// 128, whatever its width, and -128 times the sum of a group of x is there to load: an instruction
+// less for every group and token. Codes of 5 and 6 bits stand there in the planes. The scale gives
+// it back, and nothing is rounded on the way: sums stay below 2^24 and the factor is a power of
+// two.
 template <class V>
 constexpr int code_shift(const PlaneFormat& format) {
   const bool is_half_range = format.offset == 1 << (format.bits() - 1);
-  return V::kTopOfByte && is_half_range ? 8 - format.bits() : 0;
+  const bool is_there = format.low_bits == 5 || format.low_bits == 6;
+  return V::kTopOfByte && (is_half_range || is_there) ? 8 - format.bits() : 0;
 }
 
 // True where the sum of a group comes from x's totals.
 template <class V>
 constexpr bool starts_from_total(const PlaneFormat& format) {
   return V::kTopOfByte && code_offset<V>(format) << code_shift<V>(format) == 128;
+}
+
+// True where the second four codes stay in the upper halves of their bytes, 16 times as large, and
+// have a sum of their own: with one token that is less than moving them.
+template <class V, int I, int kTokens>
+constexpr bool keeps_upper_nibbles() {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  return V::kTopOfByte && kTokens == 1 && kFormat.bits() == 4 && kFormat.offset == 0 &&
+         !kFormat.code_book && !kFormat.by_halves();
 }
 
 // Moves bit `from` of every byte to bit `to`; the bits around it are rubbish.
@@ -59,7 +70,45 @@ PAWL_INLINE inline typename V::Bytes move_bits(typename V::Bytes bytes) {
   return V::template shift_right<from - to>(bytes);
 }
 
-template <class V, int I>
+// A code that stands in the upper bits of its byte with rubbish below.
+template <class V, int bits, int kShift>
+PAWL_INLINE inline typename V::Bytes upper_code(typename V::Bytes bytes) {
+  return V::both(move_bits<V, 8 - bits, kShift>(bytes), V::every_byte(((1 << bits) - 1) << kShift));
+}
+
+// The layouts are drawn in packed.h.
+template <class V, int kShift>
+PAWL_INLINE inline void read_six_bits(const std::byte* planes, typename V::Bytes* code) {
+  unrolled<2>([&](auto h) PAWL_INLINE {
+    typename V::Bytes v[3];
+    unrolled<3>([&](auto k) PAWL_INLINE {
+      v[k] = V::load(planes + 64 * (3 * h + k));
+      code[4 * h + k] = upper_code<V, 6, kShift>(v[k]);
+    });
+    const typename V::Bytes four =
+        V::choose_bits(0xc0, V::template shift_left<6>(v[0]), V::template shift_left<4>(v[1]));
+    code[4 * h + 3] =
+        upper_code<V, 6, kShift>(V::choose_bits(0xf0, four, V::template shift_left<2>(v[2])));
+  });
+}
+
+template <class V, int kShift>
+PAWL_INLINE inline void read_five_bits(const std::byte* planes, typename V::Bytes* code) {
+  typename V::Bytes v[5];
+  unrolled<5>([&](auto k) PAWL_INLINE {
+    v[k] = V::load(planes + 64 * k);
+    code[k] = upper_code<V, 5, kShift>(v[k]);
+  });
+  const auto with_three = [&](typename V::Bytes high, typename V::Bytes low) PAWL_INLINE {
+    return upper_code<V, 5, kShift>(V::choose_bits(0xe0, V::template shift_left<5>(high), low));
+  };
+  code[5] = with_three(v[0], V::template shift_left<2>(v[1]));
+  code[6] = with_three(
+      v[2], V::choose_bits(0x10, V::template shift_left<4>(v[1]), V::template shift_left<3>(v[4])));
+  code[7] = with_three(v[3], V::template shift_left<2>(v[4]));
+}
+
+template <class V, int I, int kTokens>
 PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) {
   constexpr int kLowBits = kPlaneFormats[I].low_bits, kHighBits = kPlaneFormats[I].high_bits;
   constexpr int kShift = code_shift<V>(kPlaneFormats[I]);
@@ -68,11 +117,16 @@ PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) 
       w.code[i] = V::load(planes + 64 * i);
       if constexpr (V::kSignedCodes) w.code[i] = V::exclusive_or(w.code[i], V::every_byte(0x80));
     });
+  } else if constexpr (kLowBits == 6) {
+    read_six_bits<V, kShift>(planes, w.code);
+  } else if constexpr (kLowBits == 5) {
+    read_five_bits<V, kShift>(planes, w.code);
   } else if constexpr (kLowBits == 4) {
+    constexpr int kUpper = keeps_upper_nibbles<V, I, kTokens>() ? 4 : kShift;
     unrolled<4>([&](auto i) PAWL_INLINE {
       const typename V::Bytes two = V::load(planes + 64 * i);
       w.code[i] = V::both(move_bits<V, 0, kShift>(two), V::every_byte(0x0f << kShift));
-      w.code[i + 4] = V::both(move_bits<V, 4, kShift>(two), V::every_byte(0x0f << kShift));
+      w.code[i + 4] = V::both(move_bits<V, 4, kUpper>(two), V::every_byte(0x0f << kUpper));
     });
   } else {
     unrolled<8>([&](auto i) PAWL_INLINE {
@@ -87,56 +141,66 @@ PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) 
                                V::every_byte(1 << (kLowBits + kShift)));
     });
   }
-  if constexpr (kHighBits == 2) {
-    unrolled<8>([&](auto i) PAWL_INLINE {
-      const typename V::Bytes four = V::load(planes + 64 * (4 + i / 4));
-      w.code[i] = V::or_masked(w.code[i], move_bits<V, 2 * (i % 4), 4 + kShift>(four),
-                               V::every_byte(0x30 << kShift));
-    });
-  }
   if constexpr (kPlaneFormats[I].code_book) {
     const typename V::Bytes book = V::code_book(kIq4CodeBook, V::kSignedCodes ? 0 : 128);
     unrolled<8>([&](auto i) PAWL_INLINE { w.code[i] = V::look_up(book, w.code[i]); });
   }
 }
 
+// What all groups of a span share, where the format has it.
+template <class V>
+struct SpanScales {
+  typename V::Floats d, minus_dmin;
+};
+
+// With what totals and shifted codes have too much taken off.
+template <class V, int I>
+PAWL_INLINE inline void read_head(const std::byte* span, int lane, SpanScales<V>& head) {
+  constexpr PlaneFormat kFormat = kPlaneFormats[I];
+  constexpr int kShift = code_shift<V>(kFormat);
+  if constexpr (kFormat.by_256()) {
+    head.d = V::halves(span + 2 * lane);
+    if constexpr (kShift > 0) head.d = V::multiply(head.d, V::every_float(1.0F / (1 << kShift)));
+    if constexpr (kFormat.has_min()) {
+      head.minus_dmin = V::multiply(V::halves(span + 2 * lane + 32),
+                                    V::every_float(V::kTopOfByte ? 1.0F / 128 : -1.0F));
+    }
+  }
+}
+
 // Group k of a span. `lane`: the first row of this vector in its block.
 template <class V, int I>
-PAWL_INLINE inline void read_scales(const std::byte* span, int64_t k, int lane,
-                                    GroupWeights<V>& w) {
+PAWL_INLINE inline void read_scales(const std::byte* span, const SpanScales<V>& head, int64_t k,
+                                    int lane, GroupWeights<V>& w) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
-  const std::byte* head = span + 2 * lane;
+  constexpr int kShift = code_shift<V>(kFormat);
   const std::byte* entry = span + kFormat.entry(k) + (kFormat.by_256() ? 1 : 2) * lane;
-  if constexpr (kFormat.scales == Scales::kHalf || kFormat.scales == Scales::kHalfMin) {
+  if constexpr (!kFormat.by_256()) {
     w.scale[0] = V::halves(entry);
-    if constexpr (kFormat.has_min()) w.minimum[0] = V::halves(entry + 32);
+    if constexpr (kShift > 0) {
+      w.scale[0] = V::multiply(w.scale[0], V::every_float(1.0F / (1 << kShift)));
+    }
+    if constexpr (kFormat.has_min()) {
+      w.minimum[0] = V::halves(entry + 32);
+      if constexpr (V::kTopOfByte) {
+        w.minimum[0] = V::multiply(w.minimum[0], V::every_float(-1.0F / 128));
+      }
+    }
   } else if constexpr (kFormat.scales == Scales::kBytes) {
-    w.scale[0] = V::multiply(V::halves(head), V::unsigned_bytes(entry));
-    w.minimum[0] = V::multiply(V::negative(V::halves(head + 32)), V::unsigned_bytes(entry + 16));
+    w.scale[0] = V::multiply(head.d, V::unsigned_bytes(entry));
+    w.minimum[0] = V::multiply(head.minus_dmin, V::unsigned_bytes(entry + 16));
   } else if constexpr (kFormat.scales == Scales::kSigned) {
-    w.scale[0] = V::multiply(V::halves(head), V::signed_bytes(entry));
+    w.scale[0] = V::multiply(head.d, V::signed_bytes(entry));
   } else {
-    const typename V::Floats d = V::halves(head);
     unrolled<2>([&](auto h) PAWL_INLINE {
       if constexpr (kPlaneFormats[I].scales == Scales::kSigned16) {
-        w.scale[h] = V::multiply(d, V::signed_bytes(entry + 16 * h));
+        w.scale[h] = V::multiply(head.d, V::signed_bytes(entry + 16 * h));
       } else {
-        w.scale[h] = V::multiply(d, V::low_nibbles(entry + 16 * h));
-        w.minimum[h] =
-            V::multiply(V::negative(V::halves(head + 32)), V::high_nibbles(entry + 16 * h));
+        w.scale[h] = V::multiply(head.d, V::low_nibbles(entry + 16 * h));
+        w.minimum[h] = V::multiply(head.minus_dmin, V::high_nibbles(entry + 16 * h));
       }
     });
   }
-  // What totals and shifted codes have too much.
-  constexpr int kShift = code_shift<V>(kFormat);
-  unrolled<kFormat.by_halves() ? 2 : 1>([&](auto h) PAWL_INLINE {
-    if constexpr (kShift > 0) {
-      w.scale[h] = V::multiply(w.scale[h], V::every_float(1.0F / (1 << kShift)));
-    }
-    if constexpr (V::kTopOfByte && kFormat.has_min()) {
-      w.minimum[h] = V::multiply(w.minimum[h], V::every_float(-1.0F / 128));
-    }
-  });
 }
 
 // One token's part of a quantised matrix of activations, at a group.
@@ -165,7 +229,7 @@ PAWL_INLINE inline typename V::Ints activation_sum(const TokenGroup& x) {
 }
 
 // Steps [begin, end) of a group: the sum of (code - offset) * q as a float.
-template <class V, int I, int begin, int end>
+template <class V, int I, int kTokens, int begin, int end>
 PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const TokenGroup& x) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   constexpr int kOffset = code_offset<V>(kFormat);
@@ -177,24 +241,30 @@ PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const T
   }
   constexpr int kLargest =
       kFormat.code_book ? 128 : (kFormat.bits() == 8 ? 128 : kFormat.max_code());
-  return V::to_floats(V::template dot<kLargest, begin, end>(w.code, x.q, sum));
+  if constexpr (keeps_upper_nibbles<V, I, kTokens>()) {
+    const typename V::Ints upper = V::template dot<kLargest, 4, end>(w.code, x.q, V::zero_ints());
+    sum = V::template dot<kLargest, begin, 4>(w.code, x.q, sum);
+    return V::to_floats(V::add_ints(sum, V::template divide_by_power<4>(upper)));
+  } else {
+    return V::to_floats(V::template dot<kLargest, begin, end>(w.code, x.q, sum));
+  }
 }
 
 // The definition's step: acc + this group of 32 columns.
-template <class V, int I>
+template <class V, int I, int kTokens>
 PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const TokenGroup& x,
                                                 typename V::Floats acc) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   typename V::Floats p;
   if constexpr (kFormat.by_halves()) {
-    p = V::multiply(code_sum<V, I, 0, 4>(w, x), w.scale[0]);
-    p = V::fma(code_sum<V, I, 4, 8>(w, x), w.scale[1], p);
+    p = V::multiply(code_sum<V, I, kTokens, 0, 4>(w, x), w.scale[0]);
+    p = V::fma(code_sum<V, I, kTokens, 4, 8>(w, x), w.scale[1], p);
     if constexpr (kFormat.has_min()) {
       p = V::fma(V::to_floats(activation_sum<V, 0, 4>(x)), w.minimum[0], p);
       p = V::fma(V::to_floats(activation_sum<V, 4, 8>(x)), w.minimum[1], p);
     }
   } else {
-    p = V::multiply(code_sum<V, I, 0, 8>(w, x), w.scale[0]);
+    p = V::multiply(code_sum<V, I, kTokens, 0, 8>(w, x), w.scale[0]);
     if constexpr (kFormat.has_min()) {
       p = V::fma(V::to_floats(activation_sum<V, 0, 8>(x)), w.minimum[0], p);
     }
@@ -225,20 +295,22 @@ void lanes_times_tokens(const LanesArguments& a) {
   // Codes of 8 bits come faster than the first cache takes misses; they are brought to the second.
   constexpr int kLocality = kFormat.bits() == 8 ? 2 : 3;
   const std::byte* span = a.block;
-  for (int64_t g = 0; g < a.groups; ++g) {
-    const int64_t k = g % kSpanGroups;
-    if (k == 0 && g != 0) span += kFormat.span_bytes();
-    const std::byte* ahead = span + kPrefetchBytes + 64 * kAheadLines * k;
-    unrolled<kAheadLines>([&](auto i)
-                              PAWL_INLINE { __builtin_prefetch(ahead + 64 * i, 0, kLocality); });
-    GroupWeights<V> w;
-    read_codes<V, I>(span + kFormat.planes(k) + 4 * a.lane, w);
-    read_scales<V, I>(span, k, a.lane, w);
-    TokenGroup x = a.x.at_group(g);
-    unrolled<kTokens>([&](auto t) PAWL_INLINE {
-      acc[t] = add_group<V, I>(w, x, acc[t]);
-      x = x.later(a.x_row_bytes);
-    });
+  for (int64_t g = 0; g < a.groups; span += kFormat.span_bytes()) {
+    SpanScales<V> head;
+    read_head<V, I>(span, a.lane, head);
+    for (int64_t k = 0; k < kSpanGroups && g < a.groups; ++k, ++g) {
+      const std::byte* ahead = span + kPrefetchBytes + 64 * kAheadLines * k;
+      unrolled<kAheadLines>([&](auto i)
+                                PAWL_INLINE { __builtin_prefetch(ahead + 64 * i, 0, kLocality); });
+      GroupWeights<V> w;
+      read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, w);
+      read_scales<V, I>(span, head, k, a.lane, w);
+      TokenGroup x = a.x.at_group(g);
+      unrolled<kTokens>([&](auto t) PAWL_INLINE {
+        acc[t] = add_group<V, I, kTokens>(w, x, acc[t]);
+        x = x.later(a.x_row_bytes);
+      });
+    }
   }
   unrolled<kTokens>([&](auto t)
                         PAWL_INLINE { V::store(a.out + t * a.out_stride, acc[t], a.rows); });

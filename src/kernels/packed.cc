@@ -104,6 +104,31 @@ void put_joined(Sixteen vector, uint8_t* at) {
   std::memcpy(at, &word, 4);
 }
 
+void put_word(uint32_t word, uint8_t* at) {
+  std::memcpy(at, &word, 4);
+}
+
+// Bits `shift` and up of each of four codes, as far as `mask` goes.
+constexpr uint32_t bits_of(uint32_t codes, int shift, uint32_t mask) {
+  return (codes >> shift) & mask * 0x01010101U;
+}
+
+// The layouts of packed.h, of one row: s[i] are the four codes of step i.
+void put_six_bits(const uint32_t s[8], uint8_t* planes) {
+  for (int h = 0; h < 2; ++h) {
+    for (int k = 0; k < 3; ++k) {
+      put_word(s[4 * h + k] << 2 | bits_of(s[4 * h + 3], 4 - 2 * k, 3), planes + 64 * (3 * h + k));
+    }
+  }
+}
+
+void put_five_bits(const uint32_t s[8], uint8_t* planes) {
+  const uint32_t rest[5] = {bits_of(s[5], 2, 7), bits_of(s[5], 0, 3) << 1 | bits_of(s[6], 1, 1),
+                            bits_of(s[6], 2, 7), bits_of(s[7], 2, 7),
+                            bits_of(s[7], 0, 3) << 1 | bits_of(s[6], 0, 1)};
+  for (int k = 0; k < 5; ++k) put_word(s[k] << 3 | rest[k], planes + 64 * k);
+}
+
 // One row's words of a 32-column group: `planes` points at the row's first word, words are 64 bytes
 // apart.
 template <int I>  // of kPlaneFormats
@@ -112,16 +137,19 @@ void put_codes(RowCodes codes, uint8_t* planes) {
   if constexpr (P.low_bits == 8) {
     put_words(codes.low, planes);
     put_words(codes.high, planes + 256);
+  } else if constexpr (P.low_bits == 6 || P.low_bits == 5) {
+    uint32_t steps[8];
+    std::memcpy(steps, &codes.low, 16);
+    std::memcpy(steps + 4, &codes.high, 16);
+    P.low_bits == 6 ? put_six_bits(steps, planes) : put_five_bits(steps, planes);
   } else if constexpr (P.low_bits == 4) {
     put_words(field(codes.low, 0, 0x0f) | field(codes.high, 0, 0x0f) << 4, planes);
   }
   // A multiplication puts each step's bits where they belong; no product leaves its byte.
-  if constexpr (P.low_bits == 2 || P.high_bits == 2) {
+  if constexpr (P.low_bits == 2) {
     constexpr Sixteen kPlaces = {1, 1, 4, 4, 16, 16, 64, 64};
-    constexpr int kFrom = P.low_bits == 2 ? 0 : 4;
-    uint8_t* at = planes + (P.low_bits == 4 ? 256 : 0);
-    put_joined(field(codes.low, kFrom, 3) * kPlaces, at);
-    put_joined(field(codes.high, kFrom, 3) * kPlaces, at + 64);
+    put_joined(field(codes.low, 0, 3) * kPlaces, planes);
+    put_joined(field(codes.high, 0, 3) * kPlaces, planes + 64);
   }
   if constexpr (P.high_bits == 1) {
     constexpr Sixteen kPlaces = {1, 1, 2, 2, 4, 4, 8, 8};

@@ -12,10 +12,17 @@
 //   planes of one 32-column group, in this order:
 //     8-bit  [8 steps][16][4]   the weight + 128 (Q8_0)
 //     4-bit  [4][16][4]         byte i = step i in the low nibble, step i+4 in the high nibble
+//     6-bit  [2][3][16][4]      vector k of half h: step 4h+k from bit 2 on, and below it the k-th
+//                               pair of bits of step 4h+3, highest pair first
+//     5-bit  [5][16][4]         vector k: step k from bit 3 on, and below it three bits r_k:
+//                               step 5 = r_0, upper two of r_1; step 7 = r_3, upper two of r_4;
+//                               step 6 = r_2, lowest of r_1, lowest of r_4
 //     2-bit  [2][16][4]         byte h = steps 4h..4h+3, two bits each, lowest first
 //     1-bit  [16][4]            bit j = step j
-//   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS: 4-bit. Q5_0 Q5_1 Q5_K: 4-bit, then the fifth bits 1-bit.
-//   Q6_K: 4-bit, then the two high bits 2-bit. Q3_K: 2-bit, then the high bits 1-bit. Q2_K: 2-bit.
+//   Most codes of 5 and 6 bits are there after one mask: taking the bits of all of them together
+//   from two planes bound the products with one token.
+//   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS: 4-bit. Q5_0 Q5_1 Q5_K: 5-bit. Q6_K: 6-bit. Q3_K: 2-bit, then the
+//   high bits 1-bit. Q2_K: 2-bit.
 //
 //   spans of 64 columns (the last may lack its second planes), scales per 32-column group:
 //     Q4_0 Q5_0 Q8_0 IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16].

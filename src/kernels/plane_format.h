@@ -21,8 +21,8 @@ enum class Scales {
 
 struct PlaneFormat {
   Format format;
-  int low_bits;    // bits of a code in the first plane: 8, 4 or 2
-  int high_bits;   // bits of a code in the second plane: 2, 1 or 0
+  int low_bits;    // bits of a code in the first planes: 8, 6, 5, 4 or 2
+  int high_bits;   // bits of a code in the second plane: 1 or 0
   int offset;      // taken off every code
   bool code_book;  // the code is an index into kIq4CodeBook
   Scales scales;
@@ -61,14 +61,14 @@ struct PlaneFormat {
 constexpr PlaneFormat kPlaneFormats[] = {
     {Format::kQ4_0, 4, 0, 8, false, Scales::kHalf},
     {Format::kQ4_1, 4, 0, 0, false, Scales::kHalfMin},
-    {Format::kQ5_0, 4, 1, 16, false, Scales::kHalf},
-    {Format::kQ5_1, 4, 1, 0, false, Scales::kHalfMin},
+    {Format::kQ5_0, 5, 0, 16, false, Scales::kHalf},
+    {Format::kQ5_1, 5, 0, 0, false, Scales::kHalfMin},
     {Format::kQ8_0, 8, 0, 128, false, Scales::kHalf},
     {Format::kIQ4_NL, 4, 0, 0, true, Scales::kHalf},
     {Format::kIQ4_XS, 4, 0, 0, true, Scales::kSigned},
     {Format::kQ4_K, 4, 0, 0, false, Scales::kBytes},
-    {Format::kQ5_K, 4, 1, 0, false, Scales::kBytes},
-    {Format::kQ6_K, 4, 2, 32, false, Scales::kSigned16},
+    {Format::kQ5_K, 5, 0, 0, false, Scales::kBytes},
+    {Format::kQ6_K, 6, 0, 32, false, Scales::kSigned16},
     {Format::kQ3_K, 2, 1, 4, false, Scales::kSigned16},
     {Format::kQ2_K, 2, 0, 0, false, Scales::kNibbles16},
 };

@@ -10,24 +10,46 @@
 namespace pawl::kernels {
 namespace {
 
-// -------------------------------------------------------------------------------------------
+// Bits of four codes: `bits` of them from bit `from` of each byte, moved to bit `to`.
+uint32_t moved(uint32_t bytes, int from, int bits, int to) {
+  return (bytes >> from & ((1U << bits) - 1) * 0x01010101U) << to;
+}
 
-// One step of 16 rows: four codes in every word.
-void step_codes(const PlaneFormat& format, const uint8_t* planes, int step, uint32_t codes[16]) {
-  const bool is_nibble = format.low_bits == 4;
-  const int low_plane = format.low_bits == 8 ? step : (is_nibble ? step % 4 : step / 4);
-  const int low_shift = format.low_bits == 8 ? 0 : (is_nibble ? 4 * (step / 4) : 2 * (step % 4));
-  const uint32_t low_mask = ((1U << format.low_bits) - 1) * 0x01010101U;
-  uint32_t words[16];
-  std::memcpy(words, planes + 64 * low_plane, sizeof(words));
-  for (int row = 0; row < 16; ++row) codes[row] = (words[row] >> low_shift) & low_mask;
-  if (format.high_bits == 0) return;
-  const bool is_pair = format.high_bits == 2;
-  const int high_shift = is_pair ? 2 * (step % 4) : step;
-  const uint32_t high_mask = (is_pair ? 3U : 1U) * 0x01010101U;
-  std::memcpy(words, planes + 64 * (format.low_bits + (is_pair ? step / 4 : 0)), sizeof(words));
-  for (int row = 0; row < 16; ++row) {
-    codes[row] |= ((words[row] >> high_shift) & high_mask) << format.low_bits;
+// Words are 16 apart: plane p of a row is word[16 * p].
+uint32_t six_bit_codes(const uint32_t* word, int step) {
+  const uint32_t* half = word + 16 * 3 * (step / 4);
+  if (step % 4 < 3) return moved(half[16 * (step % 4)], 2, 6, 0);
+  return moved(half[0], 0, 2, 4) | moved(half[16], 0, 2, 2) | moved(half[32], 0, 2, 0);
+}
+
+uint32_t five_bit_codes(const uint32_t* word, int step) {
+  switch (step) {
+    case 5:
+      return moved(word[0], 0, 3, 2) | moved(word[16], 1, 2, 0);
+    case 6:
+      return moved(word[32], 0, 3, 2) | moved(word[16], 0, 1, 1) | moved(word[64], 0, 1, 0);
+    case 7:
+      return moved(word[48], 0, 3, 2) | moved(word[64], 1, 2, 0);
+    default:
+      return moved(word[16 * step], 3, 5, 0);
+  }
+}
+
+// Of one row, the four codes of a step.
+uint32_t step_codes(const PlaneFormat& format, const uint32_t* word, int step) {
+  switch (format.low_bits) {
+    case 8:
+      return word[16 * step];
+    case 6:
+      return six_bit_codes(word, step);
+    case 5:
+      return five_bit_codes(word, step);
+    case 4:
+      return moved(word[16 * (step % 4)], 4 * (step / 4), 4, 0);
+    default: {
+      const uint32_t low = moved(word[16 * (step / 4)], 2 * (step % 4), 2, 0);
+      return format.high_bits == 0 ? low : low | moved(word[16 * 2], step, 1, 2);
+    }
   }
 }
 
@@ -112,12 +134,14 @@ void read_group(Format format, const std::byte* block, int64_t group, PackedGrou
   const PlaneFormat* planes = find_plane_format(format);
   PAWL_CHECK(planes != nullptr);
   const auto* bytes = reinterpret_cast<const uint8_t*>(block);
-  const uint8_t* codes = bytes + planes->planes(group);
+  uint32_t words[16 * 8];
+  std::memcpy(words, bytes + planes->planes(group), static_cast<size_t>(planes->plane_bytes()));
   for (int step = 0; step < 8; ++step) {
     uint8_t four[64];
-    uint32_t words[16];
-    step_codes(*planes, codes, step, words);
-    std::memcpy(four, words, sizeof(four));
+    for (int row = 0; row < kRowsPerBlock; ++row) {
+      const uint32_t codes_of_row = step_codes(*planes, words + row, step);
+      std::memcpy(four + 4 * row, &codes_of_row, 4);
+    }
     for (int i = 0; i < 4; ++i) {
       for (int row = 0; row < kRowsPerBlock; ++row) {
         const int code = four[4 * row + i];

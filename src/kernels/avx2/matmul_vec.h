@@ -33,6 +33,10 @@ struct Avx2 {
   static Bytes or_masked(Bytes a, Bytes b, Bytes mask) {  // a | (b & mask)
     return _mm256_or_si256(a, _mm256_and_si256(b, mask));
   }
+  static Bytes choose_bits(int mask, Bytes a, Bytes b) {  // a where the mask of every byte is 1
+    return _mm256_or_si256(_mm256_and_si256(every_byte(mask), a),
+                           _mm256_andnot_si256(every_byte(mask), b));
+  }
   template <int n>
   static Bytes shift_left(Bytes a) {
     return n == 0 ? a : _mm256_slli_epi16(a, n);

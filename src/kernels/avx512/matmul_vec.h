@@ -31,6 +31,9 @@ struct Avx512 {
   static Bytes or_masked(Bytes a, Bytes b, Bytes mask) {  // a | (b & mask)
     return _mm512_ternarylogic_epi32(a, b, mask, 0xf8);
   }
+  static Bytes choose_bits(int mask, Bytes a, Bytes b) {  // a where the mask of every byte is 1
+    return _mm512_ternarylogic_epi32(every_byte(mask), a, b, 0xca);
+  }
   template <int n>
   static Bytes shift_left(Bytes a) {
     return n == 0 ? a : _mm512_slli_epi16(a, n);

@@ -18,6 +18,12 @@ struct Vnni : Avx512 {
     return _mm512_dpbusd_epi32(sum, codes, x);
   }
 
+  static Ints add_ints(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+  template <int n>
+  static Ints divide_by_power(Ints a) {  // by 2^n, that a is a multiple of
+    return _mm512_srai_epi32(a, n);
+  }
+
   template <int largest, int begin, int end>
   PAWL_INLINE static Ints dot(const Bytes* codes, const std::byte* x, Ints sum) {
     unrolled<end - begin>([&](auto i) PAWL_INLINE {

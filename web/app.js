@@ -36,6 +36,10 @@ function show_title() {
   byId('title').textContent = history.current.title || 'New conversation';
 }
 
+history.on_remove = (conversation) => {
+  if (chat.running?.conversation === conversation) chat.stop();
+};
+
 chat.on_state = () => {
   composer.update();
   show_title();

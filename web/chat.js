@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chat view: the thread of the conversation that is shown, and asking for answers.
-import { byId, el } from './dom.js';
+import { byId, el, plural } from './dom.js';
 import { Answer, user_message } from './answer.js';
 import * as tree from './conversation.js';
 import { Generation, new_record, text_of } from './generate.js';
@@ -173,6 +173,7 @@ export class Chat {
     conversation.updated = Date.now();
     await this.history.keep(conversation);
     answer.finish();
+    byId('said').textContent = `The answer is over: ${plural(node.record.tokens.length, 'token')}.`;
     this.follow();
     this.on_state();
   }

@@ -12,6 +12,8 @@ export class History {
     this.on_open = on_open;
     this.on_problem = on_problem;
     this.all = new Map();
+    this.removed = new WeakSet();  // an answer may still be under way in one
+    this.on_remove = () => {};
     this.current = tree.new_conversation();
     byId('new-chat').addEventListener('click', () => this.open(tree.new_conversation()));
     byId('export-all').addEventListener('click', () => save_file('pawl-conversations.json', tree.export_text([...this.all.values()])));
@@ -49,7 +51,7 @@ export class History {
 
   // Stores it, once there is something to keep.
   async keep(conversation) {
-    if (!Object.keys(conversation.nodes).length) return;
+    if (!Object.keys(conversation.nodes).length || this.removed.has(conversation)) return;
     const is_new = !this.all.has(conversation.id);
     this.all.set(conversation.id, conversation);
     if (conversation === this.current) sessionStorage.setItem(kCurrent, conversation.id);
@@ -77,6 +79,8 @@ export class History {
   async remove(conversation) {
     if (!confirm(`Delete \u201c${conversation.title || 'Untitled'}\u201d from this browser? This cannot be undone.`)) return;
     this.all.delete(conversation.id);
+    this.removed.add(conversation);
+    this.on_remove(conversation);
     await store.remove(conversation.id);
     if (conversation === this.current) this.open(this.newest()[0] ?? tree.new_conversation());
     else this.draw();

@@ -115,7 +115,8 @@ export function two_clocks(c) {
   return el('div', { class: 'clocks' },
     clock('startup', 'Startup clock', startup ?? 'not known', startup ? ' before the first token' : '',
       c.queue !== null && `${duration(c.queue)} in the queue, ${duration(c.prefill)} for the prompt`,
-      c.per_prompt_token !== null && `${plural(c.computed, 'prompt token')} computed together, ${duration(c.per_prompt_token)} each`),
+      c.per_prompt_token !== null && (c.is_mostly_cached ? `${plural(c.computed, 'prompt token')} computed, the others were cached`
+        : `${plural(c.computed, 'prompt token')} computed together, ${duration(c.per_prompt_token)} each`)),
     clock('steady', 'Per-token clock', step ?? 'not known', step ? ' for each token' : ' before a second token',
       c.gaps.length > 0 && `${plural(c.gaps.length, 'step')}, one after the other: ${duration(c.decode)}`,
       c.median !== null && `median ${duration(c.median)}, p99 ${duration(c.p99)}, slowest ${duration(c.slowest)}`));

@@ -87,6 +87,7 @@ void LiveRequest::push_token(int sequence, const engine::Delta& delta) {
     event.id = delta.id;
     event.stamp_ns = delta.stamp_ns;
     event.text = delta.text;
+    event.is_forced = delta.choice == nullptr;
     if (keeps_logprobs_ && delta.choice != nullptr) {
       event.logprob = delta.choice->logprob;
       event.top.assign(delta.choice->top.begin(), delta.choice->top.end());

@@ -27,6 +27,7 @@ struct TokenEvent {
   base::TokenId id = 0;
   int64_t stamp_ns = 0;
   double logprob = 0;
+  bool is_forced = false;  // the only way on that a constraint left: nothing was chosen
   std::string text;
   std::vector<policy::TokenLogprob> top;
 };

@@ -149,7 +149,7 @@ void ReplyStream::take_token(TokenEvent event) {
 
 void ReplyStream::release_held(Choice& choice) {
   for (const TokenEvent& event : choice.held) {
-    choice.logprobs.add(event.id, &event.logprob, event.top);
+    choice.logprobs.add(event.id, &event.logprob, event.top, event.is_forced);
   }
   choice.held.clear();
 }

@@ -229,6 +229,11 @@ inline void softmax(float* x, int64_t n) {
   map(x, n, x, [&](Vec v) { return div(v, sum); });
 }
 
+inline float exp_sum(const float* x, float largest, int64_t n) {
+  const Vec most = broadcast(largest);
+  return accumulate(x, n, [&](Vec v, Vec sum) { return add(exponential(sub(v, most)), sum); });
+}
+
 // (a, b) -> (fma(a, cos, -(b sin)), fma(a, sin, b cos))
 inline void rotate_halves(float* x, int64_t half, const float* cos, const float* sin) {
   const auto first = [](Vec a, Vec b, Vec c, Vec s) { return fma(a, c, negate(mul(b, s))); };

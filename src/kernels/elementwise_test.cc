@@ -193,6 +193,9 @@ TEST(Elementwise, SoftmaxSumsToOneAndFollowsItsFormula) {
     std::vector<float> y = x;
     kScalarVector.softmax(y.data(), static_cast<int64_t>(n));
     for (size_t i = 0; i < n; ++i) ASSERT_NEAR(y[i], std::exp(x[i] - most) / sum, 1e-6);
+    const float total =
+        kScalarVector.exp_sum(x.data(), static_cast<float>(most), static_cast<int64_t>(n));
+    ASSERT_NEAR(total, sum, 1e-5 * sum);
   }
 }
 
@@ -308,6 +311,7 @@ TEST(Elementwise, VariantsGiveTheSameBits) {
   expect_same("clamp", [](E e, float* x, float*, int64_t n) { e.clamp(x, 3.0f, n); });
   expect_same("soft_cap", [](E e, float* x, float*, int64_t n) { e.soft_cap(x, 30.0f, n); });
   expect_same("softmax", [](E e, float* x, float*, int64_t n) { e.softmax(x, n); });
+  expect_same("exp_sum", [](E e, float* x, float*, int64_t n) { x[0] = e.exp_sum(x, 3.0f, n); });
   expect_same("sigmoid", [](E e, float* x, float*, int64_t n) { e.sigmoid(x, n); });
   for (Activation kind : kActivations) {
     expect_same("activate", [kind](E e, float* x, float*, int64_t n) { e.activate(kind, x, n); });

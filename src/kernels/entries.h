@@ -31,6 +31,7 @@ struct VectorEntries {
   decltype(Table::activate) activate;
   decltype(Table::gate) gate;
   decltype(Table::softmax) softmax;
+  decltype(Table::exp_sum) exp_sum;
   decltype(Table::sigmoid) sigmoid;
   decltype(Table::rope) rope;
   decltype(Table::store_kv) store_kv;

@@ -149,6 +149,7 @@ struct Table {
   void (*activate)(Activation kind, float* x, int64_t n);
   void (*gate)(Activation kind, const float* gate, const float* up, int64_t n, float* out);  // act(gate) * up
   void (*softmax)(float* x, int64_t n);                                 // exp(x - max) / sum
+  float (*exp_sum)(const float* x, float largest, int64_t n);           // sum of exp(x - largest)
   void (*sigmoid)(float* x, int64_t n);
   // Rotates the first `rotary` entries of each of `heads` vectors, head_stride floats apart, in place.
   // cos, sin: [rotary / 2]. (a, b) -> (fma(a, cos, -(b * sin)), fma(a, sin, b * cos))

@@ -28,6 +28,7 @@ Table join(const char* name, const MatmulEntries& m, const VectorEntries& v) {
       .activate = v.activate,
       .gate = v.gate,
       .softmax = v.softmax,
+      .exp_sum = v.exp_sum,
       .sigmoid = v.sigmoid,
       .rope = v.rope,
       .store_kv = v.store_kv,

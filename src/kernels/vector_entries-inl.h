@@ -24,6 +24,7 @@ constexpr VectorEntries kVectorEntries = {
     .activate = activate,
     .gate = gate,
     .softmax = softmax,
+    .exp_sum = exp_sum,
     .sigmoid = sigmoid,
     .rope = rope,
     .store_kv = store_kv,

@@ -41,7 +41,7 @@ Float4 select(Int4 mask, Float4 a, Float4 b) {
 
 // The larger, lane by lane; a lane of x that is not a number loses.
 Float4 larger(Float4 x, Float4 best) {
-  return select(x > best, x, best);
+  return x > best ? x : best;  // a selection by hand would be four instructions
 }
 
 bool any(Int4 mask) {
@@ -173,11 +173,17 @@ Largest find_largest(std::span<const float> x) {
   return best;
 }
 
-void largest_of_blocks(std::span<const float> x, std::vector<float>& largest) {
-  largest.clear();
+size_t largest_of_blocks(std::span<const float> x, float* largest) {
+  size_t blocks = 0;
   for (size_t begin = 0; begin < x.size(); begin += kBlock) {
-    largest.push_back(largest_of(x.data() + begin, std::min(kBlock, x.size() - begin)));
+    largest[blocks++] = largest_of(x.data() + begin, std::min(kBlock, x.size() - begin));
   }
+  return blocks;
+}
+
+void largest_of_blocks(std::span<const float> x, std::vector<float>& largest) {
+  largest.resize((x.size() + kBlock - 1) / kBlock);
+  largest_of_blocks(x, largest.data());
 }
 
 double sum_of_weights(std::span<const float> x, float largest) {

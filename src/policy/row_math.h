@@ -31,6 +31,8 @@ inline constexpr size_t kBlock = 64;
 // The largest of each block, [ceil(n / kBlock)]; -inf where nothing is above it. Their largest is
 // find_largest's.
 void largest_of_blocks(std::span<const float> x, std::vector<float>& largest);
+// The same into memory for as many; gives their number.
+size_t largest_of_blocks(std::span<const float> x, float* largest);
 
 // sum of e^(x - largest) in one pass; the weight of a difference below -87 is 0. Relative error
 // below 1e-6.

@@ -39,34 +39,29 @@ struct PieceSum {
   double sum = 0;  // of e^(x - largest)
 };
 
-// Also writes the largest of each block. The sum comes from the softmax kernel: the largest entry's
-// share is one part of it, and so its inverse.
+// Also writes the largest of each block.
 PieceSum sum_of_piece(std::span<const float> piece, const kernels::Table& table,
                       float* block_largest) {
-  std::vector<float> largest;
-  policy::largest_of_blocks(piece, largest);
-  std::copy(largest.begin(), largest.end(), block_largest);
-  const auto top = std::max_element(largest.begin(), largest.end());
-  if (*top == -std::numeric_limits<float>::infinity()) return {};
-  alignas(64) float shares[kPiece];
-  std::copy(piece.begin(), piece.end(), shares);
-  table.softmax(shares, static_cast<int64_t>(piece.size()));
-  size_t at = static_cast<size_t>(top - largest.begin()) * policy::kBlock;
-  while (piece[at] != *top) ++at;
-  return {*top, 1 / double{shares[at]}};
+  const size_t blocks = policy::largest_of_blocks(piece, block_largest);
+  const float largest = *std::max_element(block_largest, block_largest + blocks);
+  if (largest == -std::numeric_limits<float>::infinity()) return {};
+  return {largest, table.exp_sum(piece.data(), largest, static_cast<int64_t>(piece.size()))};
 }
 
 // The `count` largest, the lowest id first among equals. Only blocks whose largest reaches the
 // count-th largest of all blocks can hold one.
 std::vector<TokenId> largest_ids(std::span<const float> row, std::span<const float> block_largest,
                                  size_t count) {
-  std::vector<float> order(block_largest.begin(), block_largest.end());
-  const size_t border = std::min(count, order.size()) - 1;
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(border), order.end(),
-                   std::greater<>());
-  // Fewer blocks than entries wanted: any entry may be one.
-  const float least =
-      count <= order.size() ? order[border] : -std::numeric_limits<float>::infinity();
+  // The largest so far, the least of them first. With fewer blocks than entries wanted any entry
+  // may be one, and minus infinity stays.
+  std::vector<float> most(count, -std::numeric_limits<float>::infinity());
+  for (const float largest : block_largest) {
+    if (!(largest > most[0])) continue;
+    std::pop_heap(most.begin(), most.end(), std::greater<>());
+    most.back() = largest;
+    std::push_heap(most.begin(), most.end(), std::greater<>());
+  }
+  const float least = most[0];
   std::vector<TokenId> ids;
   for (size_t block = 0; block < block_largest.size(); ++block) {
     if (!(block_largest[block] >= least)) continue;
@@ -101,13 +96,14 @@ TraceRow trace_row(std::span<const float> row, int top, const kernels::Table& ta
   std::vector<float> block_largest((row.size() + policy::kBlock - 1) / policy::kBlock);
   const auto pieces = static_cast<int64_t>((row.size() + kPiece - 1) / kPiece);
   std::vector<PieceSum> sums(static_cast<size_t>(pieces));
+  // The digest is one piece of work, as long as many: it begins first.
   pool.run(pieces + 1, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
-      if (i == pieces) {
+      if (i == 0) {
         kept.digest = base::xxh3_128(std::as_bytes(row));
       } else {
-        const size_t first = static_cast<size_t>(i) * kPiece;
-        sums[static_cast<size_t>(i)] =
+        const size_t first = static_cast<size_t>(i - 1) * kPiece;
+        sums[static_cast<size_t>(i - 1)] =
             sum_of_piece(row.subspan(first, std::min(kPiece, row.size() - first)), table,
                          block_largest.data() + first / policy::kBlock);
       }

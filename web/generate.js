@@ -6,11 +6,12 @@
 //          turned?: {from, at}, bill?}
 // token: {id, text, bytes, p, top: [{id, text, bytes, p}], ms}; p null: not told, as of an end token
 import { ApiError, call, ended_row, events, cancel, new_id } from './api.js';
+import { text_of_bytes } from './pack.js';
 
 const probability = (logprob) => (logprob === null ? null : Math.exp(Math.max(logprob, -100)));
 
-function candidate({ id, token, bytes, logprob }) {
-  return { id, text: token, bytes: bytes ?? [], p: probability(logprob) };
+function candidate({ id, bytes, logprob }) {
+  return { id, text: text_of_bytes(bytes), bytes, p: probability(logprob) };
 }
 
 export function new_record(fields, more = {}) {
@@ -138,6 +139,4 @@ function bill_of(record, row, after_ms) {
 }
 
 // Bytes of tokens → text; what is no UTF-8 becomes U+FFFD.
-export function text_of(tokens) {
-  return new TextDecoder().decode(new Uint8Array(tokens.flatMap((token) => token.bytes)));
-}
+export const text_of = (tokens) => text_of_bytes(tokens.flatMap((token) => token.bytes));

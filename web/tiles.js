@@ -5,6 +5,7 @@ import { el, percent, shown } from './dom.js';
 
 const kGroupFrom = 60;   // tiles; a group ends at the next line end after so many
 const kGroupMost = 400;
+const kSlice = 600;      // tiles made at a time
 
 export const kBands = [
   { from: 0.9, name: 'p0', label: '90 % and more' },
@@ -43,9 +44,11 @@ export class Tiles {
     this.group = null;
   }
 
-  // Adds the tiles of tokens that have none yet. `more(token, i)`: classes of a tile.
+  // Adds tiles for tokens that have none yet, the rest of many in the next frames. `more(token, i)`: classes of a tile.
   append(tokens, more = () => '') {
-    while (this.tiles.length < tokens.length) {
+    const end = Math.min(tokens.length, this.tiles.length + kSlice);
+    if (end < tokens.length) requestAnimationFrame(() => this.append(tokens, more));
+    while (this.tiles.length < end) {
       const i = this.tiles.length;
       const token = tokens[i];
       if (!this.group || this.group.childElementCount >= kGroupMost) this.new_group();

@@ -60,14 +60,10 @@ export async function ask(page, text) {
 }
 
 // What the browser keeps: all conversations, the one written last first.
-export const stored = (page) => page.evaluate(() => new Promise((resolve, reject) => {
-  const opening = indexedDB.open('pawl', 1);
-  opening.onerror = () => reject(opening.error);
-  opening.onsuccess = () => {
-    const all = opening.result.transaction('conversations').objectStore('conversations').getAll();
-    all.onsuccess = () => resolve(all.result.sort((a, b) => b.updated - a.updated));
-  };
-}));
+export const stored = (page) => page.evaluate(async () => {
+  const { load_all } = await import('/web/store.js');
+  return (await load_all()).sort((a, b) => b.updated - a.updated);
+});
 
 export async function nodes(page) {
   const [conversation] = await stored(page);

@@ -214,6 +214,7 @@ void judge_cancel(const CancelOptions& options, CancelResult& result) {
 
 Json cancel_json(const CancelResult& result) {
   Json json;
+  json["kind"] = "cancel";
   json["conditions"] = conditions_json(result.conditions);
   json["after"] = result.after;
   json["of"] = result.of;

@@ -3,7 +3,6 @@
 // costs what is ready and not what is open.
 #include "lab/http_loop.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 
 #include "lab/curl_library.h"
 #include "lab/header_line.h"
-#include "lab/http_client.h"
+#include "lab/http_transfer.h"
 
 namespace pawl::lab {
 namespace {
@@ -24,159 +23,6 @@ using base::Result;
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kLimitCheckNs = 20 * kNsPerMs;
-
-struct Piece {
-  size_t bytes = 0;
-  ReadStamp stamp;
-};
-
-// "2 s", "1500 ms".
-std::string shown_ms(int64_t ms) {
-  return ms % 1000 == 0 ? fmt::format("{} s", ms / 1000) : fmt::format("{} ms", ms);
-}
-
-// One request while it runs. libcurl calls back into it within a round.
-struct Transfer {
-  HttpLoop::Id id = 0;
-  HttpRequest request;
-  HttpReader reader;
-  const base::Clock* clock = nullptr;
-  const int64_t* round = nullptr;
-  const CurlLibrary* curl = nullptr;
-  CURL* easy = nullptr;
-  curl_slist* headers = nullptr;
-  std::array<char, CURL_ERROR_SIZE> why{};
-
-  AnswerHead head;
-  bool is_head_whole = false, is_head_given = false;
-  std::string received;  // not given to the reader yet
-  std::vector<Piece> pieces;
-  int64_t last_round = -1;
-  ReadStamp stamp{0, -1};
-  int64_t started_ns = 0;
-  int64_t last_byte_ns = 0;  // 0: none came
-  int32_t sendings = 0;
-  ExchangeEnd end;
-  bool is_over = false, is_touched = false;
-
-  // The bytes of one round came in one read, whatever pieces libcurl makes of them.
-  ReadStamp read_stamp() {
-    if (last_round != *round) {
-      last_round = *round;
-      stamp.ns = clock->now_ns();
-      last_byte_ns = stamp.ns;
-    }
-    return stamp;
-  }
-};
-
-size_t on_header(char* data, size_t, size_t size, void* self) {
-  auto& transfer = *static_cast<Transfer*>(self);
-  transfer.read_stamp();
-  const std::string_view line(data, size);
-  if (transfer.is_head_whole) return size;  // a trailer
-  if (const auto status = parse_status_line(line)) {
-    transfer.head = {*status, {}};
-  } else if (const auto header = split_header(line)) {
-    transfer.head.headers.emplace_back(header->first, header->second);
-  } else if (transfer.head.status >= 200) {  // the blank line; 1xx heads come before the real one
-    transfer.is_head_whole = true;
-  }
-  return size;
-}
-
-size_t on_bytes(char* data, size_t, size_t size, void* self) {
-  auto& transfer = *static_cast<Transfer*>(self);
-  const int64_t before = transfer.last_round;
-  ReadStamp stamp = transfer.read_stamp();
-  // The head's round is the body's first read, if a part of the body came with it.
-  if (before != transfer.last_round || stamp.read < 0) stamp.read = ++transfer.stamp.read;
-  transfer.received.append(data, size);
-  transfer.pieces.push_back({size, stamp});
-  return size;
-}
-
-// Connected; the request goes out. The second time the connection it went out on first was found
-// closed without a byte of an answer; a third is refused.
-int on_sending(void* self, char*, char*, int, int) {
-  auto& transfer = *static_cast<Transfer*>(self);
-  transfer.end.sent_ns = transfer.clock->now_ns();
-  return ++transfer.sendings > 2 ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-}
-
-bool is_loopback(std::string_view url) {
-  const size_t host = url.find("://") + 3;
-  for (const std::string_view name : {"localhost", "127.", "[::1]"}) {
-    if (url.substr(std::min(host, url.size())).starts_with(name)) return true;
-  }
-  return false;
-}
-
-void configure(Transfer& transfer) {
-  const CurlLibrary& curl = *transfer.curl;
-  CURL* const easy = transfer.easy;
-  const HttpRequest& request = transfer.request;
-  curl.easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  // HTTP/2 would put several streams on one connection, and their bytes behind one another.
-  curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  // A large block from a buffer on the way should come as one read.
-  curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, 128L * 1024);
-  curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.limits.connect_ms));
-  // Asks for no compression, and reads it if it comes all the same.
-  curl.easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
-  curl.easy_setopt(easy, CURLOPT_USERAGENT, "pawl");
-  if (!request.ca_file.empty()) curl.easy_setopt(easy, CURLOPT_CAINFO, request.ca_file.c_str());
-  if (is_loopback(request.url)) curl.easy_setopt(easy, CURLOPT_NOPROXY, "*");
-  curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.why.data());
-  curl.easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
-  curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, &on_header);
-  curl.easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
-  curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, &on_bytes);
-  curl.easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  curl.easy_setopt(easy, CURLOPT_PREREQFUNCTION, &on_sending);
-  curl.easy_setopt(easy, CURLOPT_PREREQDATA, &transfer);
-  // A large body would wait for "100 Continue" first.
-  transfer.headers = curl.slist_append(nullptr, "Expect:");
-  for (const std::string& header : request.headers) {
-    transfer.headers = curl.slist_append(transfer.headers, header.c_str());
-  }
-  curl.easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers);
-  if (request.method == "POST") {
-    curl.easy_setopt(easy, CURLOPT_POST, 1L);
-    curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request.body.size()));
-    curl.easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
-  } else if (request.method != "GET") {
-    curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  }
-}
-
-FailureKind kind_of(CURLcode code, const Transfer& transfer) {
-  if (code == CURLE_OK) return FailureKind::kNone;
-  return transfer.end.sent_ns ? FailureKind::kBroken : FailureKind::kConnect;
-}
-
-// The limit that is passed, and what to say of it.
-std::optional<std::pair<FailureKind, std::string>> passed_limit(const Transfer& transfer,
-                                                                int64_t now_ns) {
-  const HttpLimits& limits = transfer.request.limits;
-  const auto is_past = [&](int64_t from_ns, int64_t limit_ms) {
-    return limit_ms > 0 && now_ns - from_ns >= limit_ms * kNsPerMs;
-  };
-  if (is_past(transfer.started_ns, limits.total_ms)) {
-    return std::pair(FailureKind::kTotal, "total " + shown_ms(limits.total_ms));
-  }
-  if (transfer.last_byte_ns != 0) {
-    if (!is_past(transfer.last_byte_ns, limits.idle_ms)) return std::nullopt;
-    return std::pair(FailureKind::kIdle, "idle " + shown_ms(limits.idle_ms));
-  }
-  if (!transfer.end.sent_ns || !is_past(*transfer.end.sent_ns, limits.first_byte_ms)) {
-    return std::nullopt;
-  }
-  return std::pair(FailureKind::kFirstByte, "first byte " + shown_ms(limits.first_byte_ms));
-}
 
 }  // namespace
 
@@ -318,7 +164,7 @@ class HttpLoop::State {
       curl_.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
       const CURLcode code = message->data.result;
       const char* const why = transfer->why.data();
-      const FailureKind kind = kind_of(code, *transfer);
+      const FailureKind kind = failure_of(code, *transfer);
       finish(*transfer, kind,
              code == CURLE_OK ? "" : (*why != '\0' ? why : curl_.easy_strerror(code)));
     }
@@ -437,35 +283,6 @@ void HttpLoop::run(int64_t until_ns) {
 }
 int64_t HttpLoop::in_flight() const {
   return state_->in_flight();
-}
-
-Result<WholeAnswer> fetch_whole(const HttpRequest& request, const base::Clock& clock,
-                                size_t limit) {
-  PAWL_TRY(HttpLoop loop, HttpLoop::create(clock));
-  WholeAnswer answer;
-  std::optional<ExchangeEnd> end;
-  bool is_too_long = false;
-  HttpLoop::Id id = 0;
-  HttpReader reader;
-  reader.head = [&](const AnswerHead& head) { answer.head = head; };
-  reader.bytes = [&](std::string_view bytes, ReadStamp) {
-    is_too_long = answer.body.size() + bytes.size() > limit;
-    if (is_too_long) {
-      loop.cancel(id);
-    } else {
-      answer.body += bytes;
-    }
-  };
-  reader.end = [&](const ExchangeEnd& given) { end = given; };
-  id = loop.start(request, std::move(reader));
-  constexpr int64_t kPatienceNs = 1'000 * kNsPerMs;
-  while (!end) loop.run(clock.now_ns() + kPatienceNs);
-  const std::string where = shown_url(request.url);
-  if (is_too_long) {
-    return Error{ErrorCode::kNetwork, fmt::format("more than {} bytes", limit), where};
-  }
-  if (end->failure != FailureKind::kNone) return Error{ErrorCode::kNetwork, end->reason, where};
-  return answer;
 }
 
 }  // namespace pawl::lab

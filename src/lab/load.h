@@ -62,7 +62,8 @@ base::Result<LoadResult> run_load(OpenAiClient& client, const LoadPlan& plan,
 // How many requests are in each state. sent = the sum of the others.
 struct StateCounts {
   int64_t sent = 0, success = 0, failed = 0, truncated = 0, cancelled = 0, in_flight = 0;
-  int64_t empty = 0;  // of the successes, without any text
+  int64_t empty = 0;             // of the successes, without any text
+  int64_t no_answer_budget = 0;  // of the successes, thinking alone
 };
 StateCounts count_states(const std::vector<RequestRecord>& records, int64_t in_flight = 0);
 
@@ -74,11 +75,45 @@ struct Goodput {
 base::Result<Goodput> parse_goodput(std::string_view text);
 bool is_good(const RequestRecord& record, const Goodput& limits);
 
+// A percentile that must stay at or below a limit: "ttft:p90:300,tpot:p90:40".
+struct LoadLimit {
+  std::string name;  // ttft, tpot, itl, e2e
+  double percent = 90;
+  double limit_ms = 0;
+};
+// Error kInvalidArgument names the part that is none.
+base::Result<std::vector<LoadLimit>> parse_limits(std::string_view text);
+
+struct LimitVerdict {
+  LoadLimit limit;
+  int64_t n = 0;                   // values, and requests that failed
+  std::optional<double> value_ms;  // nothing where the percentile falls on a request that failed
+  std::optional<bool> holds;       // nothing where no request could have such a value
+};
+// Times run from the schedule where there is one. A request that failed or was cut off has no time
+// that keeps a limit.
+std::vector<LimitVerdict> judge_limits(const LoadResult& result,
+                                       const std::vector<LoadLimit>& limits);
+
+// The instants at which requests were sent, and what came behind them.
+struct LoadWindow {
+  double send_s = 0;                // first sending → last sending
+  double drain_s = 0;               // last sending → the last end
+  std::optional<double> send_rate;  // requests per second while they were sent
+};
+LoadWindow window_of(const LoadResult& result);
+
+// Tokens of thinking in an answer, where its events tell them apart from the rest.
+std::optional<int64_t> reasoning_tokens(const RequestRecord& record);
+// A success that was nothing but thinking when its tokens ran out: no answer, and no fault of it.
+bool has_no_answer_for_budget(const RequestRecord& record);
+
 // The figures of a run under the names that the field's benchmarks use (mean_ttft_ms,
 // median_ttft_ms, p99_itl_ms, request_throughput, output_throughput, …), states and the client's
 // own delays beside them; under "scheduled" the times from the instants that were meant. Times are
 // those of successes; first-token times also of answers that we left on purpose.
 base::Json load_json(const LoadResult& result, const Conditions& conditions,
-                     const std::optional<Goodput>& limits);
+                     const std::optional<Goodput>& goodput,
+                     const std::vector<LoadLimit>& limits = {});
 
 }  // namespace pawl::lab

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -80,6 +79,7 @@ Json states_json(const StateCounts& counts) {
   json["cancelled_by_us"] = counts.cancelled;
   json["in_flight"] = counts.in_flight;
   json["empty"] = counts.empty;
+  json["no_answer_budget"] = counts.no_answer_budget;
   return json;
 }
 
@@ -174,6 +174,42 @@ void put_throughput(Json& json, const LoadResult& result, const StateCounts& cou
   json["good_requests"] = static_cast<int64_t>(good);
 }
 
+// Requests that go on after the last was sent stretch the duration, not the rate of sending.
+void put_window(Json& json, const LoadResult& result) {
+  const LoadWindow window = window_of(result);
+  json["send_window_s"] = window.send_s;
+  json["drain_s"] = window.drain_s;
+  json["send_rate"] = window.send_rate;
+}
+
+// Null where an answer that thinks does not tell how many tokens that took.
+void put_reasoning(Json& json, const std::vector<RequestRecord>& records) {
+  int64_t total = 0;
+  bool is_known = true;
+  for (const RequestRecord& record : records) {
+    if (record.state != RequestState::kSuccess) continue;
+    const auto tokens = reasoning_tokens(record);
+    is_known = is_known && tokens.has_value();
+    total += tokens.value_or(0);
+  }
+  json["total_reasoning_tokens"] = is_known ? Json(total) : Json();
+}
+
+Json limits_json(const std::vector<LimitVerdict>& verdicts) {
+  Json list = Json::array();
+  for (const LimitVerdict& verdict : verdicts) {
+    Json one;
+    one["name"] = verdict.limit.name;
+    one["percentile"] = verdict.limit.percent;
+    one["limit_ms"] = verdict.limit.limit_ms;
+    one["value_ms"] = verdict.value_ms;
+    one["n"] = verdict.n;
+    one["holds"] = verdict.holds;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 }  // namespace
 
 StateCounts count_states(const std::vector<RequestRecord>& records, int64_t in_flight) {
@@ -186,66 +222,17 @@ StateCounts count_states(const std::vector<RequestRecord>& records, int64_t in_f
     counts.truncated += record.state == RequestState::kTruncated ? 1 : 0;
     counts.cancelled += record.state == RequestState::kCancelled ? 1 : 0;
     counts.empty += is_empty_answer(record) ? 1 : 0;
+    counts.no_answer_budget += has_no_answer_for_budget(record) ? 1 : 0;
   }
   return counts;
 }
 
-base::Result<Goodput> parse_goodput(std::string_view text) {
-  Goodput limits;
-  const auto wrong = [](std::string_view part) {
-    return base::Error{base::ErrorCode::kInvalidArgument,
-                       fmt::format("'{}' is no limit like ttft:500; there are ttft, tpot, itl and "
-                                   "e2e, in ms",
-                                   part),
-                       "--goodput"};
-  };
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    const std::string_view part = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    const size_t colon = std::min(part.find(':'), part.size());
-    const std::string_view name = part.substr(0, colon);
-    const std::string_view number = part.substr(std::min(colon + 1, part.size()));
-    double ms = 0;
-    const auto [stop, failure] = std::from_chars(number.data(), number.data() + number.size(), ms);
-    if (failure != std::errc() || stop != number.data() + number.size() || !(ms > 0)) {
-      return wrong(part);
-    }
-    if (name == "ttft") {
-      limits.ttft_ms = ms;
-    } else if (name == "tpot") {
-      limits.tpot_ms = ms;
-    } else if (name == "itl") {
-      limits.itl_ms = ms;
-    } else if (name == "e2e" || name == "e2el") {
-      limits.e2e_ms = ms;
-    } else {
-      return wrong(part);
-    }
-  }
-  return limits;
-}
-
-bool is_good(const RequestRecord& record, const Goodput& limits) {
-  if (record.state != RequestState::kSuccess) return false;
-  // What an answer has no value of cannot break a limit: one token has no time per token.
-  const auto keeps = [](std::optional<double> value, std::optional<double> limit) {
-    return !limit || !value || *value <= *limit;
-  };
-  std::optional<double> slow;
-  auto gaps = inter_token_gaps(record).ms;
-  std::sort(gaps.begin(), gaps.end());
-  if (!gaps.empty()) slow = percentile(gaps, 99);
-  return keeps(ttft_ms(record), limits.ttft_ms) && keeps(tpot_ms(record), limits.tpot_ms) &&
-         keeps(slow, limits.itl_ms) && keeps(e2e_ms(record), limits.e2e_ms) &&
-         !is_empty_answer(record);
-}
-
 Json load_json(const LoadResult& result, const Conditions& conditions,
-               const std::optional<Goodput>& limits) {
+               const std::optional<Goodput>& goodput, const std::vector<LoadLimit>& limits) {
   const auto& records = result.records;
   const StateCounts counts = count_states(records);
   Json json, samples;
+  json["kind"] = "load";
   json["conditions"] = conditions_json(conditions);
   json["date"] = conditions.date;
   json["model_id"] = conditions.answered_model;
@@ -254,7 +241,8 @@ Json load_json(const LoadResult& result, const Conditions& conditions,
   json["max_concurrency"] =
       conditions.max_in_flight ? conditions.max_in_flight : conditions.concurrency;
   json["most_in_flight"] = result.most_in_flight;
-  put_throughput(json, result, counts, limits);
+  put_throughput(json, result, counts, goodput);
+  put_window(json, result);
   json["states"] = states_json(counts);
   const auto tpot = [](const RequestRecord& record, Origin) { return tpot_ms(record); };
   put_times(json, samples, "ttft", values_of(records, ttft_ms, Origin::kSent, true));
@@ -274,6 +262,8 @@ Json load_json(const LoadResult& result, const Conditions& conditions,
   json["scheduled"] = std::move(scheduled);
   json["samples"] = std::move(samples);
   put_prompts(json, records);
+  put_reasoning(json, records);
+  json["limits"] = limits_json(judge_limits(result, limits));
   json["errors"] = errors_json(records);
   json["client"] = client_json(result.client);
   return json;

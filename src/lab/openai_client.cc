@@ -18,10 +18,20 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-void put_members(const Json& fields, Json& body) {
+constexpr std::string_view kUsageMember = "stream_options";
+
+// `has_usage`: whether a member that asks for usage may be among them.
+void put_members(const Json& fields, bool has_usage, Json& body) {
   if (const auto* members = fields.as_object()) {
-    for (const auto& [key, value] : *members) body[key] = value;
+    for (const auto& [key, value] : *members) {
+      if (has_usage || key != kUsageMember) body[key] = value;
+    }
   }
+}
+
+bool is_usage_refused(const RequestRecord& record) {
+  return record.state == RequestState::kFailed && record.http_status == 400 &&
+         record.error.find(kUsageMember) != std::string::npos;
 }
 
 // A line end would begin a header of its own.
@@ -77,7 +87,7 @@ Json question_body(const Endpoint& endpoint, const Question& question) {
   if (question.asked.is_stream && endpoint.asks_usage) {
     Json options;
     options["include_usage"] = true;
-    body["stream_options"] = std::move(options);
+    body[kUsageMember] = std::move(options);
   }
   if (question.asked.output_tokens) {
     body["max_tokens"] = *question.asked.output_tokens;
@@ -86,8 +96,8 @@ Json question_body(const Endpoint& endpoint, const Question& question) {
       body["ignore_eos"] = true;
     }
   }
-  put_members(endpoint.fields, body);
-  put_members(question.fields, body);
+  put_members(endpoint.fields, endpoint.asks_usage, body);
+  put_members(question.fields, endpoint.asks_usage, body);
   return body;
 }
 
@@ -103,17 +113,25 @@ Result<std::unique_ptr<OpenAiClient>> OpenAiClient::create(Endpoint endpoint,
 
 OpenAiClient::Id OpenAiClient::ask(Question question) {
   auto running = std::make_unique<Running>();
-  RequestRecord& record = running->record;
   const Id id = asked_++;
-  record.index = id;
-  record.asked = std::move(question.asked);
   const std::span<const char> prompt(question.prompt);
-  record.asked.prompt_digest = base::xxh3_128(std::as_bytes(prompt));
+  question.asked.prompt_digest = base::xxh3_128(std::as_bytes(prompt));
+  running->question = std::move(question);
+  send(id, std::move(running));
+  return id;
+}
+
+void OpenAiClient::send(Id id, std::unique_ptr<Running> running) {
+  const Question& question = running->question;
+  RequestRecord& record = running->record;
+  record = {};
+  record.index = id;
+  record.asked = question.asked;
   record.scheduled_ns = question.scheduled_ns;
+  running->asks_usage = question.asked.is_stream && endpoint_.asks_usage;
   running->reader = std::make_unique<AnswerReader>(record, question.keeps_text);
 
   HttpRequest request;
-  question.asked = record.asked;
   request.url = endpoint_.url(endpoint_.is_chat ? "/v1/chat/completions" : "/v1/completions");
   request.body = question_body(endpoint_, question).dump();
   request.headers = endpoint_.all_headers();
@@ -129,7 +147,6 @@ OpenAiClient::Id OpenAiClient::ask(Question question) {
   reader.end = [this, id](const ExchangeEnd& end) { take_end(id, end); };
   placed.transfer = loop_.start(std::move(request), std::move(reader));
   running_.emplace(id, std::move(running));
-  return id;
 }
 
 void OpenAiClient::take_head(Running& running, const AnswerHead& head) {
@@ -163,6 +180,16 @@ void OpenAiClient::take_end(Id id, const ExchangeEnd& end) {
   record.is_connection_reused = end.is_connection_reused;
   record.fresh_retries = end.fresh_retries;
   found->second->reader->end({end.failure, end.reason, end.is_ours});
+  if (found->second->asks_usage && is_usage_refused(record)) {
+    endpoint_.asks_usage = false;
+    std::unique_ptr<Running> again = std::move(found->second);
+    running_.erase(found);
+    send(id, std::move(again));
+    return;
+  }
+  if (record.asked.is_stream && !endpoint_.asks_usage && !found->second->asks_usage) {
+    record.notes.push_back("asked without stream_options: counts are not the server's");
+  }
   finished_.push_back(std::move(record));
   running_.erase(found);
 }

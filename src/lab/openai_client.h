@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to an OpenAI-compatible server, several at once on one thread, each answered by a raw
-// record. Every question is sent once: nothing is retried.
+// record. Every question is sent once. The one exception is told in the record: a server that
+// refuses `stream_options` is asked again without, and its later answers have no usage.
 #pragma once
 
 #include <cstdint>
@@ -90,8 +91,11 @@ class OpenAiClient {
     RequestRecord record;
     std::unique_ptr<AnswerReader> reader;
     HttpLoop::Id transfer = 0;
+    Question question;  // for asking it again
+    bool asks_usage = false;
   };
   OpenAiClient(Endpoint endpoint, const base::Clock& clock, HttpLoop loop);
+  void send(Id id, std::unique_ptr<Running> running);
   void take_head(Running& running, const AnswerHead& head);
   void take_bytes(Running& running, std::string_view bytes, ReadStamp stamp);
   void take_end(Id id, const ExchangeEnd& end);

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int64_t kStandardContext = 4096;
 constexpr int64_t kStandardContexts = 4;  // that the KV cache holds
+constexpr int64_t kTokensAtStart = 64;    // of a step, while others may be on their way
 
 // All that a served model consists of, in the order of its making.
 struct Parts {
@@ -114,6 +115,7 @@ Result<std::shared_ptr<const server::ServedModel>> open_served_model(
   limits.engine.kv_positions =
       options.kv_positions.value_or(limits.engine.context * kStandardContexts);
   limits.engine.max_sequences = static_cast<int>(options.max_sequences);
+  limits.engine.tokens_at_start = kTokensAtStart;
   limits.max_waiting = static_cast<int>(options.max_waiting);
   PAWL_TRY(parts->service, engine::Service::start(runtime, limits, clock, observer));
 

@@ -164,6 +164,7 @@ void Engine::plan() {
     plan_step(candidates_,
               {.tokens = limits_.tokens_per_step,
                .tokens_beside_decode = beside,
+               .tokens_at_start = limits_.tokens_at_start,
                .rows = limits_.max_sequences + limits_.prompt_rows,
                .sequences = limits_.max_sequences,
                .free_blocks = cache_.available()},
@@ -186,7 +187,8 @@ void Engine::list_candidates() {
                 .is_running = sequence->is_running,
                 .decodes = sequence->decodes(),
                 .blocks = static_cast<int64_t>(sequence->blocks.size()),
-                .wants_all_rows = sequence->wants_prompt_rows()};
+                .wants_all_rows = sequence->wants_prompt_rows(),
+                .priority = sequence->request.priority};
     if (c.is_running && is_short) {
       c.own_blocks = std::ranges::count_if(
           sequence->blocks, [this](kv::BlockId block) { return blocks_.count(block) == 1; });
@@ -194,6 +196,7 @@ void Engine::list_candidates() {
       const kv::PrefixCache::Found found = cache_.look_up(sequence->salt, reusable_ids(*sequence));
       c.computed = found.positions;
       c.blocks = found.held;
+      c.awaits_prefix = awaits_prefix(*sequence, found.positions);
     }
     candidates_.push_back(c);
   }
@@ -220,6 +223,21 @@ void Engine::admit(Sequence& sequence) {
 
 bool Engine::may_reuse(const Sequence& sequence) const {
   return limits_.prefix_cache && !sequence.wants_prompt_rows();
+}
+
+// Whether one before it in line is about to compute and keep a block that it begins with, too,
+// beyond the `found` positions that are there.
+bool Engine::awaits_prefix(const Sequence& sequence, int64_t found) const {
+  const std::span<const base::TokenId> mine = reusable_ids(sequence);
+  for (const auto& other : sequences_) {
+    if (other.get() == &sequence) return false;
+    if (other->salt != sequence.salt || !may_reuse(*other)) continue;
+    const std::span<const base::TokenId> theirs = other->ids;
+    const int64_t shared = std::ranges::mismatch(mine, theirs).in1 - mine.begin();
+    const int64_t kept = shared / kv::kBlockPositions * kv::kBlockPositions;
+    if (kept > std::max(found, other->computed)) return true;
+  }
+  return false;
 }
 
 // The last id is always computed: the choice is made from its row.

@@ -28,9 +28,13 @@ struct EngineLimits {
   int64_t kv_positions = 0;       // of all sequences together; 0: one full context
   int max_sequences = 8;          // that run at the same time
   int64_t tokens_per_step = 256;  // bounds how long a step takes, and its buffers
-  // Of these, prompts get at most so many in a step in which others decode. 0: as many as make
-  // such a step take about twice as long as one without (step_pace.h).
+  // Of these, prompts get so many in a step in which as many others or more decode, and up
+  // to twice as many where more prompts than streams wait. 0: as many as make such a step take
+  // about twice as long as one without (step_pace.h).
   int64_t tokens_beside_decode = 0;
+  // Of a step in which prompts start and nobody decodes: a short one, so that who comes at the same
+  // moment takes part in the next. 0: no such limit.
+  int64_t tokens_at_start = 0;
   int prompt_rows = 16;  // rows of logits in one step for prompt_logprobs and drafts
   // What is computed serves later sequences that begin alike; not so where the model's layers have
   // a state, which is that of one position only.
@@ -104,6 +108,7 @@ class Engine {
   void list_candidates();
   void admit(Sequence& sequence);
   bool may_reuse(const Sequence& sequence) const;
+  bool awaits_prefix(const Sequence& sequence, int64_t found) const;
   std::span<const base::TokenId> reusable_ids(const Sequence& sequence) const;
   void preempt(Sequence& sequence);
   void add_drafts();

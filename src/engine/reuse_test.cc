@@ -40,6 +40,25 @@ TEST_F(ReuseTest, S048_ASharedSystemPromptIsComputedOnce) {
   EXPECT_EQ(e->stats().prefix_hit_tokens, second.finished.usage.cached_tokens);
 }
 
+TEST_F(ReuseTest, PromptsThatBeginAlikeAndComeTogetherAreComputedOnce) {
+  Recorder alone;
+  run_alone(*runtime_, request_for(alone, numbered_prompt(200, 0), 12), alone);
+  for (const int64_t tokens_per_step : {40, 256}) {
+    auto e = engine({.context = 512, .tokens_per_step = tokens_per_step});
+    std::vector<Recorder> same(4);
+    Recorder other;
+    for (Recorder& recorder : same)
+      ASSERT_TRUE(e->submit(request_for(recorder, numbered_prompt(200, 0), 12)).ok());
+    ASSERT_TRUE(e->submit(request_for(other, numbered_prompt(30, 9), 12)).ok());
+    e->run_until_idle();
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(same[i].ids, alone.ids);
+      EXPECT_EQ(same[i].finished.usage.cached_tokens, i == 0 ? 0 : 192) << i;
+    }
+    EXPECT_EQ(other.finished.usage.cached_tokens, 0);
+  }
+}
+
 TEST_F(ReuseTest, TheNextTurnOfAChatFindsTheAnswerToo) {
   auto e = engine({.context = 1024});
   Recorder first, second;

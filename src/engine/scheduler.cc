@@ -8,6 +8,11 @@
 namespace pawl::engine {
 namespace {
 
+// Of a prompt among others, in tokens: less is not worth a segment of its own.
+constexpr int64_t kLeastShare = 8;
+// Of tokens_beside_decode, at most, however many prompts wait.
+constexpr int64_t kMostTimes = 2;
+
 class Planner {
  public:
   Planner(std::span<const Candidate> candidates, const Budget& budget, Plan& plan)
@@ -31,19 +36,21 @@ class Planner {
   }
 
   void share_prompts() {
-    if (!plan_.shares.empty())
-      budget_.tokens = std::min(budget_.tokens, budget_.tokens_beside_decode);
-    bool may_start = plan_.preempted.empty();
-    for (size_t i = 0; i < last_ && budget_.tokens > 0 && budget_.rows > 0; ++i) {
-      const Candidate& c = candidates_[i];
-      const int64_t todo = c.length - c.computed;
-      if (c.is_running ? decodes(c) : !may_start) continue;
-      if (!c.is_running) may_start = start(c);
-      if (!c.is_running && !may_start) continue;
-      const int64_t tokens = std::min(todo, budget_.tokens);
-      const int64_t most = c.wants_all_rows ? budget_.rows : tokens;
-      take(i, std::min(tokens, most), c.wants_all_rows ? std::min(tokens, most) : 1);
+    const size_t decoding = plan_.shares.size();
+    join_prompts();
+    const std::span<Share> prompts = std::span(plan_.shares).subspan(decoding);
+    if (prompts.empty()) return;
+    limit_tokens(static_cast<int64_t>(decoding), prompts);
+
+    const int first_priority = candidate(prompts.front()).priority;
+    int64_t equals = std::ranges::count_if(
+        prompts, [&](const Share& share) { return candidate(share).priority == first_priority; });
+    for (Share& share : prompts.first(static_cast<size_t>(equals))) {
+      give(share, std::max(kLeastShare, (budget_.tokens + equals - 1) / equals));
+      --equals;
     }
+    for (Share& share : prompts) give(share, budget_.tokens);
+    std::erase_if(plan_.shares, [](const Share& share) { return share.tokens == 0; });
   }
 
  private:
@@ -59,6 +66,45 @@ class Planner {
     plan_.shares.push_back({static_cast<int>(index), tokens});
     budget_.tokens -= tokens;
     budget_.rows -= rows;
+  }
+
+  const Candidate& candidate(const Share& share) const {
+    return candidates_[static_cast<size_t>(share.sequence)];
+  }
+
+  // Those whose prompt goes on or starts; their tokens are given afterwards.
+  void join_prompts() {
+    bool may_start = plan_.preempted.empty();
+    for (size_t i = 0; i < last_ && budget_.rows > 0; ++i) {
+      const Candidate& c = candidates_[i];
+      if (c.is_running ? decodes(c) : !may_start || c.awaits_prefix) continue;
+      if (!c.is_running) may_start = start(c);
+      if (c.is_running || may_start) take(i, 0, 1);
+    }
+  }
+
+  void limit_tokens(int64_t decoding, std::span<const Share> prompts) {
+    if (decoding > 0) {
+      const int64_t weight = std::clamp<int64_t>(static_cast<int64_t>(prompts.size()), decoding,
+                                                 kMostTimes * decoding);
+      budget_.tokens = std::min(budget_.tokens, budget_.tokens_beside_decode * weight / decoding);
+    } else if (budget_.tokens_at_start > 0 && std::ranges::any_of(prompts, [&](const Share& share) {
+                 return !candidate(share).is_running;
+               })) {
+      budget_.tokens = std::min(budget_.tokens, budget_.tokens_at_start);
+    }
+  }
+
+  void give(Share& share, int64_t most) {
+    const Candidate& c = candidate(share);
+    int64_t tokens = std::min({c.length - c.computed - share.tokens, most, budget_.tokens});
+    if (c.wants_all_rows) {
+      // One row is its own already.
+      tokens = std::min(tokens, budget_.rows + (share.tokens == 0 ? 1 : 0));
+      budget_.rows -= tokens - (share.tokens == 0 && tokens > 0 ? 1 : 0);
+    }
+    share.tokens += tokens;
+    budget_.tokens -= tokens;
   }
 
   void preempt_last() {

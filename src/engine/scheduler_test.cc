@@ -48,14 +48,50 @@ TEST(Scheduler, LongPromptDoesNotDelayDecode) {
 TEST(Scheduler, BesideADecodePromptsGetTheSmallerBudget) {
   const Budget budget{.tokens = 512, .tokens_beside_decode = 32};
   EXPECT_EQ(plan({prompt(10000), decoding(7)}, budget).shares, (Shares{{1, 1}, {0, 32}}));
-  EXPECT_EQ(plan({prompt(20), decoding(7), prompt(20)}, budget).shares,
-            (Shares{{1, 1}, {0, 20}, {2, 12}}));
   EXPECT_EQ(plan({prompt(10000)}, budget).shares, (Shares{{0, 512}}));
 }
 
-TEST(Scheduler, PromptsShareTheBudgetInLine) {
+TEST(Scheduler, WhereMorePromptsWaitThanDecodeTheyGetUpToTwiceAsMuch) {
+  const Budget budget{.tokens = 512, .tokens_beside_decode = 32};
+  EXPECT_EQ(plan({prompt(90), decoding(7), prompt(90), prompt(90), prompt(90)}, budget).shares,
+            (Shares{{1, 1}, {0, 16}, {2, 16}, {3, 16}, {4, 16}}));
+  EXPECT_EQ(plan({prompt(90), decoding(7), decoding(7), prompt(90), prompt(90)}, budget).shares,
+            (Shares{{1, 1}, {2, 1}, {0, 16}, {3, 16}, {4, 16}}));
+  EXPECT_EQ(plan({prompt(90), decoding(7), decoding(7)}, budget).shares,
+            (Shares{{1, 1}, {2, 1}, {0, 32}}));
+}
+
+TEST(Scheduler, PromptsShareTheBudgetAndAShortOneDoesNotWaitForALongOne) {
   EXPECT_EQ(plan({prompt(300), prompt(300), prompt(300)}, {.tokens = 512}).shares,
-            (Shares{{0, 300}, {1, 212}}));
+            (Shares{{0, 171}, {1, 171}, {2, 170}}));
+  EXPECT_EQ(plan({prompt(10000), prompt(20), prompt(300)}, {.tokens = 256}).shares,
+            (Shares{{0, 86}, {1, 20}, {2, 150}}));
+  // What is too little to be shared goes in line.
+  EXPECT_EQ(plan({prompt(300), prompt(300), prompt(300)}, {.tokens = 20}).shares,
+            (Shares{{0, 8}, {1, 8}, {2, 4}}));
+}
+
+TEST(Scheduler, APriorityIsServedBeforeTheNextOne) {
+  Candidate later = prompt(300);
+  later.priority = 1;
+  EXPECT_EQ(plan({prompt(100), prompt(100), later}, {.tokens = 128}).shares,
+            (Shares{{0, 64}, {1, 64}}));
+  EXPECT_EQ(plan({prompt(50), prompt(50), later}, {.tokens = 128}).shares,
+            (Shares{{0, 50}, {1, 50}, {2, 28}}));
+}
+
+TEST(Scheduler, AStepInWhichPromptsStartIsShortSoThatOthersCanJoin) {
+  const Budget budget{.tokens = 512, .tokens_at_start = 64, .free_blocks = 100};
+  EXPECT_EQ(plan({waiting(300)}, budget).shares, (Shares{{0, 64}}));
+  EXPECT_EQ(plan({prompt(300, 64)}, budget).shares, (Shares{{0, 236}}));
+  EXPECT_EQ(plan({prompt(300, 64), waiting(100)}, budget).shares, (Shares{{0, 32}, {1, 32}}));
+}
+
+TEST(Scheduler, WhoAwaitsAPrefixIsOvertakenMeanwhile) {
+  Candidate same = waiting(100);
+  same.awaits_prefix = true;
+  EXPECT_EQ(plan({prompt(100), same, waiting(60)}, {.free_blocks = 100}).shares,
+            (Shares{{0, 100}, {2, 60}}));
 }
 
 TEST(Scheduler, AWaitingSequenceStartsWithBlocksForAllItsIdsAndNoneOvertakes) {

@@ -33,7 +33,7 @@ void StepPace::record(int64_t decodes, int64_t prompt_tokens, int64_t ns) {
 int64_t StepPace::tokens_beside_decode() const {
   if (decode_ns_ == 0 || token_ns_ == 0) return kFirst;
   const auto tokens = static_cast<int64_t>(std::min(decode_ns_ / token_ns_, 1e6));
-  return std::max(tokens / kLeast * kLeast, kLeast);
+  return std::max(tokens, kLeast);
 }
 
 }  // namespace pawl::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long steps take, and from that how many prompt tokens a step may hold beside streams that
-// decode: so many that the step takes about twice as long as without them. No result depends on it.
+// How long steps take, and from that how many prompt tokens make a step in which streams decode
+// take about twice as long as without them. No result depends on it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class StepPace {
   // At least kLeast, so that a prompt goes on; before anything is known, kFirst.
   int64_t tokens_beside_decode() const;
 
-  static constexpr int64_t kLeast = 8;  // kernels work on tiles of tokens
+  static constexpr int64_t kLeast = 8;
   static constexpr int64_t kFirst = 16;
 
  private:

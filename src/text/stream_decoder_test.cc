@@ -46,6 +46,16 @@ TEST(StreamDecoder, NeverShowsHalfACharacter) {
             (Outputs{"", "", "", "\xF0\x9F\x98\x80", "a", ""}));
 }
 
+TEST(StreamDecoder, S026_EverySplitOfACharacterWaitsForItsEnd) {
+  const auto tokenizer = open_tiny("llama-spm");
+  ASSERT_NE(tokenizer, nullptr);
+  for (const std::string character : {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x99\x82"}) {
+    Outputs expected(character.size() + 1);
+    expected[character.size() - 1] = character;
+    EXPECT_EQ(stream_bytes(*tokenizer, character), expected);
+  }
+}
+
 TEST(StreamDecoder, BrokenBytesBecomeOneReplacementEachMaximalPart) {
   const auto tokenizer = open_tiny("llama-spm");
   ASSERT_NE(tokenizer, nullptr);

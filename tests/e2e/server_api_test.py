@@ -263,6 +263,17 @@ class Chats(ServerTest):
                              (expected, "length"))
         self.refused(400, "max_tokens", "5", "6", max_tokens=5, max_completion_tokens=6)
 
+    def test_S008_the_templates_own_words_are_the_message(self):
+        template = self.home / "strict.jinja"
+        template.write_text("{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+                            "{{ raise_exception('System message must be first') }}{% endif %}{{ m.content }}{% endfor %}")
+        server = self.serve("--chat-template", template, model=CHAT_MODEL)
+        user, system = {"role": "user", "content": "hi"}, {"role": "system", "content": "be brief"}
+        for path, fields in ((CHAT, {}), (CHAT, {"stream": True}), ("/tokenize", {})):
+            reply = server.post(path, {"messages": [user, system], **fields})
+            self.assert_refused(reply, 400, "System message must be first")
+        self.assertEqual(server.post(CHAT, {"messages": [system, user], "max_tokens": 1}).status, 200)
+
     def test_S009_shapes_of_content(self):
         def count(message):
             messages = [{"role": "user", "content": "x"}, message, {"role": "user", "content": "y"}]

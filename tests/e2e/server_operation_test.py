@@ -44,15 +44,19 @@ class Watching(ServerTest):
             data = json.dumps(body).encode()
             sock.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
             held.append(sock)
+        # A busy machine may spoil a round, a server whose threads are all taken spoils every one.
+        slowest = [self.slowest_health(server) for _ in range(5)]
+        for sock in held:
+            sock.close()
+        self.assertLess(min(slowest), 0.05, slowest)
+
+    def slowest_health(self, server, count=40):
         times = []
-        for _ in range(40):
+        for _ in range(count):
             start = time.monotonic()
             self.assertEqual(server.get("/health").status, 200)
             times.append(time.monotonic() - start)
-        for sock in held:
-            sock.close()
-        # The case's bound is 50 ms on a quiet machine; a busy one is given ten times as much.
-        self.assertLess(sorted(times)[-2], 0.5)
+        return max(times)
 
     def test_ready_follows_the_model(self):
         server = self.serve(model=GEMMA)

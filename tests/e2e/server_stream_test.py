@@ -47,6 +47,28 @@ class Streams(ServerTest):
         first = self.objects(CHAT)[0]["choices"][0]["delta"]
         self.assertEqual(first, {"role": "assistant", "content": ""})
 
+    def test_S026_bytes_wait_until_their_character_is_whole(self):
+        def byte_of(token):
+            reply = self.server.post(CHAT, self.body(CHAT, max_tokens=1, allowed_token_ids=[token], logprobs=True))
+            (content,) = reply.json()["choices"][0]["logprobs"]["content"]
+            return bytes(content["bytes"])
+        ids = {byte_of(token): token for token in range(256)}
+        for character in ("é", "€", "🙂"):
+            pieces = [bytes([byte]) for byte in character.encode()]
+            allowed = [ids[piece] for piece in pieces]
+            whole = 0
+            for seed in range(12):
+                objects = self.objects(COMPLETE, temperature=1, seed=seed, max_tokens=100, return_token_ids=True,
+                                       allowed_token_ids=allowed)
+                drawn = [i for o in objects for c in o["choices"] for i in c.get("token_ids", [])]
+                data = b"".join(pieces[allowed.index(i)] for i in drawn)
+                # Python, too, puts one replacement for each maximal part that is no character.
+                expected = data.decode("utf-8", "replace")
+                self.assertEqual(self.text(objects), expected)
+                self.assertEqual(sum(self.text([o]).count(character) for o in objects), expected.count(character))
+                whole += expected.count(character)
+            self.assertGreater(whole, 0)
+
     def test_S027_S028_every_delta_is_text_whatever_the_model_writes(self):
         # Draws among bytes: most of what comes is no UTF-8.
         for seed in range(5):

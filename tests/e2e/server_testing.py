@@ -96,6 +96,8 @@ class Stream:
 
 
 class Server:
+    patience_s = 120  # of a client, for a reply
+
     def __init__(self, test, *arguments, model=GEMMA, wait=True, **environment):
         self.log = []
         self.process = subprocess.Popen(
@@ -130,10 +132,10 @@ class Server:
         return self.process.wait(seconds)
 
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=self.patience_s)
 
     def request(self, method, path, body=None, headers={}):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience_s)
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
         connection.request(method, path, data, {"Content-Type": "application/json", **headers})
         answer = connection.getresponse()

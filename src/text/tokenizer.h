@@ -35,8 +35,10 @@ class Tokenizer {
 
   // Reads `tokenizer.ggml.*`. Errors name the key: missing, of the wrong type or length; a model or
   // pre-tokenizer that is not supported, with those that are; broken byte entries, merges or
-  // special ids.
-  static base::Result<std::unique_ptr<Tokenizer>> create(std::shared_ptr<const gguf::File> file);
+  // special ids. pretokenizer: a name in place of the file's `tokenizer.ggml.pre`; empty: the
+  // file's.
+  static base::Result<std::unique_ptr<Tokenizer>> create(std::shared_ptr<const gguf::File> file,
+                                                         std::string_view pretokenizer = {});
 
   // Any bytes are accepted; those that are no UTF-8 become byte tokens, so decoding gives them
   // back. Time is linear in the text but for a logarithm. Errors: 2^30 bytes or more; a limit of
@@ -61,10 +63,12 @@ class Tokenizer {
   std::span<const std::string> warnings() const { return warnings_; }
 
  protected:
-  explicit Tokenizer(Vocab vocab);
+  // Who finds user-defined tokens in a text: this class, before encode_text, or encode_text.
+  enum class UserTokens { kSplitBefore, kInText };
+  explicit Tokenizer(Vocab vocab, UserTokens user_tokens = UserTokens::kSplitBefore);
 
-  // Appends the ids of text that holds no special token. `begins_words`: nothing or a special token
-  // stands before it. REQUIRES: !text.empty()
+  // Appends the ids of text that holds no special token (but user-defined ones, if so said).
+  // `begins_words`: nothing or a special token stands before it. REQUIRES: !text.empty()
   virtual base::Result<void> encode_text(std::string_view text, bool begins_words,
                                          std::vector<TokenId>& ids) const = 0;
 

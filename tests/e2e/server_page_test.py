@@ -21,7 +21,7 @@ class Page(ServerTest):
     def test_the_page_and_its_files_come_without_a_key_under_a_strict_policy(self):
         page = self.server.get("/")
         self.assertEqual((page.status, page.headers["content-type"]), (200, "text/html; charset=utf-8"))
-        names = re.findall(rb'(?:src|href)="(/web/[^"]+)"', page.body)
+        names = re.findall(rb'(?:src|href)="(/web/[^"#]+)', page.body)
         self.assertIn(b"/web/app.js", names)
         for name in [b"/", *names, b"/web/chart.js"]:
             reply = self.server.get(name.decode())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pictures of docs/web.md, from a server that runs: node pictures.mjs URL FOLDER, with PAWL_TEST_WEB and
-// PAWL_TEST_CHROMIUM as for the tests. Light, dark and phone of each view.
+// PAWL_TEST_CHROMIUM as for the tests. Light, dark and phone of each view, or the looks that are named after the folder.
 import { api, ask, idle, launch, nodes, open_page, say } from './browser.mjs';
 
-const [url, folder] = process.argv.slice(2);
+const [url, folder, ...looks] = process.argv.slice(2);
 const kCode = 'Show a Python function that returns the longest word of a sentence, then explain it in a list of three points.';
 const kStory = 'Tell a story about a clockmaker in three sentences.';
 const kLong = 'Explain in many paragraphs how a mechanical clock keeps time.';
@@ -41,12 +41,12 @@ async function chat_pictures(page, tag) {
   await page.click('.open-works');
   const i = await closest(page);
   await page.click(`.tile[data-i] >> nth=${i}`);
-  await to_top(page, tag === 'phone' ? '.truth' : '.assistant');
+  await to_top(page, tag === 'phone' ? '.truth' : '.works-place');
   await shoot(page, `clockwork-${tag}`);
   await page.click('.candidates button >> nth=0');
   await page.waitForSelector('.turn-line strong');
   await idle(page);
-  await to_top(page, tag === 'phone' ? '.turn-line' : '.assistant');
+  await to_top(page, tag === 'phone' ? '.turn-line' : '.clocks');
   await shoot(page, `turn-${tag}`);
   await say(page, kLong);
   await page.waitForFunction(() => document.querySelectorAll('.assistant')[1]?.querySelector('.prose').textContent.length > 220);
@@ -74,8 +74,9 @@ async function view_pictures(page, tag) {
 
 const browser = await launch();
 for (const [tag, look] of Object.entries({ light: {}, dark: { dark: true }, phone: { phone: true } })) {
+  if (looks.length && !looks.includes(tag)) continue;
   const { page, close } = await open_page(browser, url, { width: 1180, height: 800, ...look, fails: ['400'],
-    settings: { seed: 3, temperature: 0.7, max_tokens: 400, candidates: 6 } });
+    settings: { seed: 3, temperature: 0.7, max_tokens: 260, candidates: 6 } });
   await chat_pictures(page, tag);
   await view_pictures(page, tag);
   await close();

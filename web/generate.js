@@ -2,8 +2,8 @@
 // Asks the server for an answer and keeps a record of it: every token with its id, bytes, probability,
 // candidates and moment. The record is plain data and is stored with the conversation.
 //
-// record: {id, model, state, error?, limit, fields, prompt_ids, tokens, landed, timings, usage, seed,
-//          turned?: {from, at}, bill?}
+// record: {id, model, state, error?, fields, prompt_ids, tokens, landed, timings, usage, seed, notes?,
+//          kept?, turned?: {from, at}, bill?}; kept: so many of the tokens were given, not decoded
 // token: {id, text, bytes, p, top: [{id, text, bytes, p}], ms}; p null: not told, as of an end token
 import { ApiError, call, ended_row, events, cancel, new_id } from './api.js';
 import { text_of_bytes } from './pack.js';
@@ -34,6 +34,7 @@ function take_choice(record, choice) {
     Object.assign(token, candidate(entry), { top: (entry.top_logprobs ?? []).map(candidate) });
     if (entry.forced) token.forced = true;
   }
+  if (choice.note) record.notes = [...(record.notes ?? []), choice.note];
   if (choice.finish_reason) record.state = choice.finish_reason;
 }
 
@@ -47,6 +48,7 @@ function take_chunk(record, chunk) {
   }
   if (chunk.usage) record.usage = chunk.usage;
   if (chunk.timings) record.timings = chunk.timings;
+  if (chunk.notes) record.notes = [...(record.notes ?? []), ...chunk.notes];
   if (chunk.seed !== undefined) record.seed = chunk.seed;
   return text;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON Schema, an answer that grows inside it, and what each of its fields cost.
+import { sentence } from './api.js';
 import { count, duration, el, plural } from './dom.js';
 import { Generation, new_record } from './generate.js';
 import { field_bill } from './schema_bill.js';
@@ -34,6 +35,7 @@ class SchemaView {
     this.timeline.root.hidden = true;
     this.place = el('div', {}, el('p', { class: 'soft small' }, 'The answer grows here, token by token.'));
     this.truth = el('p', { class: 'small soft num' });
+    this.notes = el('ul', { class: 'notes small' });
     this.body = el('tbody');
     this.bill = el('div', { class: 'wide', hidden: true, tabindex: '0', role: 'region', 'aria-label': 'Bill of the fields' },
       el('table', { class: 'fields-bill num' }, el('thead', {}, el('tr', {},
@@ -49,7 +51,7 @@ class SchemaView {
         el('div', { class: 'field' }, el('label', { for: 'schema-question' }, 'Question'), this.question),
         el('div', { class: 'field' }, el('label', { for: 'schema-text' }, 'JSON Schema'), this.schema),
         this.problem, el('div', { class: 'row' }, this.run_button, this.stop_button)),
-        el('div', { class: 'schema-out' }, this.timeline.root, this.place, this.truth, this.bill))));
+        el('div', { class: 'schema-out' }, this.timeline.root, this.place, this.truth, this.notes, this.bill))));
   }
 
   set_shown() {}
@@ -79,8 +81,10 @@ class SchemaView {
     sessionStorage.setItem(kStored, JSON.stringify({ schema: this.schema.value, question: this.question.value }));
     const record = new_record(policy_fields());
     const tiles = new Tiles('Tokens of the answer', () => {}, () => {});
-    this.place.replaceChildren(tiles.root);
+    this.place.replaceChildren(tiles.root, el('p', { class: 'legend small soft' },
+      el('span', {}, el('span', { class: 'tile forced', 'aria-hidden': 'true' }, ' ab '), ' forced: the schema left no other way, so nothing was chosen')));
     this.truth.textContent = '';
+    this.notes.replaceChildren();
     this.bill.hidden = true;
     const more = (token) => (token.forced ? 'forced' : '');
     let frame = 0;
@@ -111,7 +115,8 @@ class SchemaView {
     if (!record.tokens.length) return;
     const c = clocks(record);
     this.timeline.draw(c);
-    this.truth.textContent = record.state === 'length' ? `Cut off at the limit of tokens, so this is no whole JSON. ${truth(c)}` : truth(c);
+    this.truth.textContent = truth(c);
+    this.notes.replaceChildren(...(record.notes ?? []).map((note) => el('li', {}, sentence(note))));
     this.show_bill(field_bill(record.tokens));
   }
 

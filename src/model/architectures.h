@@ -113,10 +113,12 @@ struct Architecture {
   Presence attention_output_bias = Presence::kNever;
   Presence feed_forward_bias = Presence::kNever;
   Presence output_bias = Presence::kNever;         // of the logits
-  QkNorm qk_norm = QkNorm::kNone;                  // before rotation, of the same kind as `norm`
+  QkNorm qk_norm = QkNorm::kNone;                  // of the same kind as `norm`
+  bool norms_before_rotation = true;               // q and k
   Presence qk_norm_weights = Presence::kRequired;  // without them there is no such norm
 
-  bool rotates = true;  // q and k, by their positions
+  bool rotates = true;          // q and k, by their positions
+  bool rotates_by_key = false;  // only where "rope.scaling.finetuned" says so
   kernels::RopeLayout rope_layout = kernels::RopeLayout::kHalves;
   bool has_learned_positions = false;
   float alibi_max_bias = 0;    // of files that do not say; 0 and no key: no ALiBi

@@ -95,8 +95,10 @@ void Forward::rotate_and_store(int layer) {
   const auto prepare = [&](float* heads, int count, const Vector& weight, const float* cos,
                            const float* sin) {
     if (c.qkv_clamp > 0) table_.clamp(heads, c.qkv_clamp, int64_t{count} * c.head_dim);
-    if (!weight.empty()) norm_heads(heads, count, weight);
+    const bool is_first = c.architecture->norms_before_rotation;
+    if (is_first && !weight.empty()) norm_heads(heads, count, weight);
     if (rotates) table_.rope(heads, count, c.head_dim, rotary, rope_layout, cos, sin);
+    if (!is_first && !weight.empty()) norm_heads(heads, count, weight);
   };
   pool_.run(tokens_, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {

@@ -102,9 +102,25 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
   return {};
 }
 
+// Layers at the end that only serve to guess tokens ahead.
+Result<void> leave_out_predictors(const Keys& keys, ModelConfig& config) {
+  PAWL_TRY(const uint32_t count, keys.metadata().get_u32_or(keys.name("nextn_predict_layers"), 0));
+  if (count >= config.layers.size()) {
+    return bad_key(keys.name("nextn_predict_layers"), std::to_string(count) + " of " +
+                                                          std::to_string(config.layers.size()) +
+                                                          " layers leave none");
+  }
+  config.layers.resize(config.layers.size() - count);
+  return {};
+}
+
 Result<void> read_ropes(const Keys& keys, ModelConfig& config) {
   const Architecture& row = *config.architecture;
-  if (!row.rotates) {
+  bool rotates = row.rotates;
+  if (row.rotates_by_key) {
+    PAWL_TRY(rotates, keys.flag_or("rope.scaling.finetuned", false));
+  }
+  if (!rotates) {
     for (LayerConfig& layer : config.layers) layer.rope = -1;
     return {};
   }
@@ -231,7 +247,10 @@ Result<void> read_experts(const Keys& keys, ModelConfig& config) {
   }
   PAWL_TRY(const uint32_t dense,
            keys.metadata().get_u32_or(keys.name("leading_dense_block_count"), 0));
-  for (size_t i = dense; i < config.layers.size(); ++i) config.layers[i].has_experts = true;
+  PAWL_TRY(const int step, keys.size_or("interleave_moe_layer_step", 1, 1024));
+  for (size_t i = dense; i < config.layers.size(); ++i) {
+    config.layers[i].has_experts = (static_cast<int>(i) + 1) % step == 0;
+  }
   return {};
 }
 
@@ -270,6 +289,7 @@ Result<ModelConfig> read_config(const gguf::File& file) {
                                                  : "attention.layer_norm_epsilon",
                           1e-5f));
   PAWL_TRY_VOID(read_heads(keys, layers, config));
+  PAWL_TRY_VOID(leave_out_predictors(keys, config));
   PAWL_TRY_VOID(read_states(keys, config));
   PAWL_TRY_VOID(read_ropes(keys, config));
   PAWL_TRY_VOID(read_windows(keys, config));

@@ -6,25 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 
-#include "gguf/writer.h"
+#include "model/changed_copy_for_test.h"
 #include "model/model.h"
 #include "support/golden.h"
 
 namespace pawl::model {
 namespace {
-
-// A copy of a small model, changed on the way.
-struct Changes {
-  std::function<bool(std::string_view key, gguf::Writer&)> replace_key = [](auto, auto&) {
-    return false;
-  };
-  std::function<bool(const gguf::TensorView&, gguf::Writer&)> replace_tensor = [](auto&, auto&) {
-    return false;
-  };
-  std::function<void(gguf::Writer&)> add_more = [](auto&) {};
-};
 
 class BadModel : public testing::Test {
  protected:
@@ -35,24 +23,7 @@ class BadModel : public testing::Test {
   }
 
   base::Result<std::shared_ptr<const Model>> load(const Changes& changes) {
-    gguf::Writer writer;
-    for (const auto& [key, value] : file_->metadata().entries()) {
-      if (changes.replace_key(key, writer)) continue;
-      if (value.type == gguf::ValueType::kArray) {
-        writer.add_raw_array(key, value.element, value.count, value.payload);
-      } else if (value.type == gguf::ValueType::kString) {
-        writer.add(key, std::string_view(reinterpret_cast<const char*>(value.payload.data()),
-                                         value.payload.size()));
-      } else {
-        writer.add_raw(key, value.type, value.payload);
-      }
-    }
-    for (const gguf::TensorView& t : file_->tensors()) {
-      if (changes.replace_tensor(t, writer)) continue;
-      writer.add_tensor(t.name, t.type, {t.dims.begin(), t.dims.begin() + t.n_dims}, t.data);
-    }
-    changes.add_more(writer);
-    bytes_ = writer.bytes();
+    bytes_ = changed_copy(*file_, changes);
     auto copy = gguf::open_bytes(bytes_);
     if (!copy.ok()) return copy.error();
     return Model::create(*copy, pool_);
@@ -191,6 +162,56 @@ TEST_F(BadModel, S058_TensorsNobodyReadsAreListedAndHarmless) {
   auto model = load(changes);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ((*model)->unused_tensors(), std::vector<std::string>{"v.blk.0.attn_q.weight"});
+}
+
+TEST_F(BadModel, LayersThatOnlyGuessAheadAreLeftOut) {
+  Changes changes;
+  changes.add_more = [](gguf::Writer& writer) {
+    writer.add("qwen3.nextn_predict_layers", uint32_t{1});
+  };
+  const auto model = load(changes);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ((*model)->config().layers.size(), 1u);
+  EXPECT_FALSE((*model)->unused_tensors().empty());
+  changes.add_more = [](gguf::Writer& writer) {
+    writer.add("qwen3.nextn_predict_layers", uint32_t{2});
+  };
+  EXPECT_EQ(refusal(changes), "key 'qwen3.nextn_predict_layers': 2 of 2 layers leave none");
+}
+
+class BadMixer : public BadModel {
+ protected:
+  void SetUp() override {}
+  void open(const std::string& name) {
+    const auto path = tests::golden_path("tiny/" + name + ".gguf");
+    if (!path) GTEST_SKIP() << "missing: golden/tiny/" << name << ".gguf";
+    file_ = gguf::open(*path).value();
+  }
+};
+
+TEST_F(BadMixer, SizesOfStatesAreChecked) {
+  open("mamba2");
+  if (IsSkipped()) return;
+  EXPECT_NE(refusal(with_key("mamba2.ssm.conv_kernel", uint32_t{1})).find("ssm.conv_kernel"),
+            std::string::npos);
+  EXPECT_NE(refusal(with_key("mamba2.ssm.state_size", uint32_t{1u << 20})).find("ssm.state_size"),
+            std::string::npos);
+  EXPECT_NE(refusal(with_key("mamba2.ssm.group_count", uint32_t{3})).find("ssm.group_count"),
+            std::string::npos);
+  EXPECT_NE(refusal(with_key("mamba2.ssm.state_size", uint32_t{17})).find("ssm_in.weight"),
+            std::string::npos);
+}
+
+TEST_F(BadMixer, SizesOfLatentAttentionAreChecked) {
+  open("deepseek2-mla");
+  if (IsSkipped()) return;
+  const auto refused = [&](const char* key, uint32_t value) {
+    return refusal(with_key(std::string("deepseek2.attention.") + key, value));
+  };
+  EXPECT_NE(refused("kv_lora_rank", 28).find("attention.key_length"), std::string::npos);
+  EXPECT_NE(refused("key_length_mla", 8).find("rope.dimension_count"), std::string::npos);
+  EXPECT_NE(refused("head_count_kv", 4).find("attention.head_count_kv"), std::string::npos);
+  EXPECT_NE(refused("value_length_mla", 16).find("attn_v_b.weight"), std::string::npos);
 }
 
 }  // namespace

@@ -71,7 +71,13 @@ Result<void> read_state_space(const Keys& keys, ModelConfig& config) {
                        std::to_string(s.groups) + " of 'ssm.group_count'");
   }
   // Both convolve what reads and writes (keys and queries) along with what is written.
-  s.channels = s.inner + 2 * s.groups * s.states;
+  const int64_t channels = s.inner + int64_t{2} * s.groups * s.states;
+  if (channels > kMaxDimension) {
+    return bad_key(keys.name("ssm.group_count"), std::to_string(s.groups) + " groups of " +
+                                                     std::to_string(s.states) +
+                                                     " states are too many");
+  }
+  s.channels = static_cast<int>(channels);
   return {};
 }
 

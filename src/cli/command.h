@@ -27,6 +27,7 @@ struct CommonOptions {
   std::string model;               // path or name; from $PAWL_MODEL, else the default model
   std::optional<int64_t> threads;  // none: the CPUs this process may use
   std::optional<uint64_t> seed;    // none: one is drawn
+  std::string pretokenizer;        // empty: the one the file names
   bool is_json = false;
   bool is_quiet = false;
   bool is_offline = false;

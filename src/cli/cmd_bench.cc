@@ -82,8 +82,7 @@ Result<probe::BenchOptions> options_of(const CommandLine& line, const BenchFlags
   return options;
 }
 
-Json row_json(const probe::BenchRow& row, const probe::BenchReport& report, const char* isa) {
-  const probe::Achieved reached = probe::achieved(row, report.limits);
+Json row_json(const probe::BenchRow& row, const char* isa) {
   Json json;
   json["test"] = probe::case_name(row.shape.kind);
   json["tokens"] = row.shape.tokens;
@@ -94,10 +93,10 @@ Json row_json(const probe::BenchRow& row, const probe::BenchReport& report, cons
   json["tok_s"]["max"] = row.tokens_per_s.max;
   json["bytes_per_token"] = row.bytes_per_token;
   json["operations_per_token"] = row.operations_per_token;
-  json["GBps"] = reached.bytes_per_s * 1e-9;
-  json["GOPS"] = reached.operations_per_s * 1e-9;
-  json["limit"] = reached.is_bound_by_reading ? "read" : "int8";
-  json["of_limit"] = reached.of_limit;
+  json["GBps"] = row.bytes_per_s() * 1e-9;
+  json["GOPS"] = row.operations_per_s() * 1e-9;
+  json["limit"] = row.is_bound_by_reading ? "read" : "int8";
+  json["of_limit"] = row.of_limit.median;
   json["isa"] = isa;
   return json;
 }
@@ -117,7 +116,7 @@ Json to_json(const ModelSession& session, const probe::BenchOptions& options,
   document["seed"] = options.seed;
   document["rows"] = Json::array();
   for (const probe::BenchRow& row : report.rows) {
-    document["rows"].push_back(row_json(row, report, isa));
+    document["rows"].push_back(row_json(row, isa));
   }
   return document;
 }
@@ -132,14 +131,12 @@ void print_table(const ModelSession& session, const probe::BenchReport& report) 
              "tokens", "batch", "depth", "tokens/s", "min", "max", "MB/token", "GB/s", "GOP/s",
              "of the limit");
   for (const probe::BenchRow& row : report.rows) {
-    const probe::Achieved reached = probe::achieved(row, report.limits);
     fmt::print("{:8} {:>7} {:>6} {:>7} {:>10.1f} {:>10.1f} {:>10.1f} {:>9.2f} {:>7.2f} {:>7.1f}",
                probe::case_name(row.shape.kind), row.shape.tokens, row.shape.batch, row.shape.depth,
                row.tokens_per_s.median, row.tokens_per_s.min, row.tokens_per_s.max,
-               row.bytes_per_token * 1e-6, reached.bytes_per_s * 1e-9,
-               reached.operations_per_s * 1e-9);
-    fmt::print("  {:3.0f} % of {}\n", reached.of_limit * 100,
-               reached.is_bound_by_reading ? "reading" : "int8");
+               row.bytes_per_token * 1e-6, row.bytes_per_s() * 1e-9, row.operations_per_s() * 1e-9);
+    fmt::print("  {:3.0f} % of {}\n", row.of_limit.median * 100,
+               row.is_bound_by_reading ? "reading" : "int8");
   }
 }
 

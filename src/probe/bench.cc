@@ -2,7 +2,7 @@
 #include "probe/bench.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "probe/cost.h"
@@ -58,13 +58,25 @@ PassLimits limits_of(const std::vector<BenchCase>& cases) {
   return limits;
 }
 
-BenchRow counted(const engine::Runtime& runtime, const BenchCase& shape) {
-  const int element_bytes = runtime.precision() == model::Precision::kReference ? 4 : 2;
-  const WeightBytes weights = weight_bytes(*runtime.model());
+// What passes of a model cost.
+class PassCosts {
+ public:
+  explicit PassCosts(const engine::Runtime& runtime)
+      : config_(runtime.model()->config()),
+        weights_(weight_bytes(*runtime.model())),
+        element_bytes_(runtime.precision() == model::Precision::kReference ? 4 : 2) {}
+
+  Cost of(const Pass& pass) const { return pass_cost(config_, weights_, element_bytes_, pass); }
+
+ private:
+  const model::ModelConfig& config_;
+  WeightBytes weights_;
+  int element_bytes_;
+};
+
+BenchRow counted(const PassCosts& costs, const BenchCase& shape) {
   Cost cost;
-  for_each_pass(shape, [&](const Pass& pass) {
-    cost += pass_cost(runtime.model()->config(), weights, element_bytes, pass);
-  });
+  for_each_pass(shape, [&](const Pass& pass) { cost += costs.of(pass); });
   const auto tokens = static_cast<double>(shape.tokens * shape.batch);
   BenchRow row;
   row.shape = shape;
@@ -73,17 +85,59 @@ BenchRow counted(const engine::Runtime& runtime, const BenchCase& shape) {
   return row;
 }
 
-// Tokens per second, or nothing when stopped.
-std::optional<double> timed(PassRunner& sequences, const BenchCase& shape, const base::Clock& clock,
-                            const std::stop_token& stop) {
-  const int64_t start_ns = clock.now_ns();
-  for_each_pass(shape, [&](const Pass& pass) {
-    if (!stop.stop_requested()) sequences.run(pass);
-  });
-  const int64_t ns = std::max<int64_t>(clock.now_ns() - start_ns, 1);
-  if (stop.stop_requested()) return std::nullopt;
-  return static_cast<double>(shape.tokens * shape.batch) * 1e9 / static_cast<double>(ns);
-}
+// What a stretch is measured with, and where its limits are collected.
+class Stopwatch {
+ public:
+  Stopwatch(LimitMeter& meter, const base::Clock& clock)
+      : meter_(meter), clock_(clock), before_(meter.measure()) {
+    keep(before_);
+  }
+
+  // Runs what costs `cost`, and adds it to the stretch at hand.
+  template <typename F>
+  void run(const Cost& cost, F&& work) {
+    const int64_t start_ns = clock_.now_ns();
+    work();
+    at_hand_.ns += std::max<int64_t>(clock_.now_ns() - start_ns, 1);
+    at_hand_.bytes += static_cast<double>(cost.bytes);
+    at_hand_.operations += static_cast<double>(cost.operations);
+    if (at_hand_.ns >= kStretchNs) close();
+  }
+
+  // Ends the stretch at hand and gives all since the last call.
+  std::vector<Stretch> take() {
+    if (at_hand_.ns > 0) close();
+    return std::exchange(stretches_, {});
+  }
+
+  MachineLimits median() const {
+    return {spread_of(read_rates_).median, spread_of(int8_rates_).median};
+  }
+
+ private:
+  static constexpr int64_t kStretchNs = 150'000'000;
+
+  void keep(const MachineLimits& limits) {
+    read_rates_.push_back(limits.read_bytes_per_s);
+    int8_rates_.push_back(limits.int8_operations_per_s);
+  }
+
+  void close() {
+    const MachineLimits after = meter_.measure();
+    keep(after);
+    at_hand_.limits = {(before_.read_bytes_per_s + after.read_bytes_per_s) / 2,
+                       (before_.int8_operations_per_s + after.int8_operations_per_s) / 2};
+    stretches_.push_back(std::exchange(at_hand_, {}));
+    before_ = after;
+  }
+
+  LimitMeter& meter_;
+  const base::Clock& clock_;
+  MachineLimits before_;
+  Stretch at_hand_;
+  std::vector<Stretch> stretches_;
+  std::vector<double> read_rates_, int8_rates_;
+};
 
 }  // namespace
 
@@ -100,15 +154,17 @@ Spread spread_of(std::vector<double> values) {
   return {median, values.front(), values.back()};
 }
 
-Achieved achieved(const BenchRow& row, const MachineLimits& limits) {
-  Achieved result;
-  result.bytes_per_s = row.bytes_per_token * row.tokens_per_s.median;
-  result.operations_per_s = row.operations_per_token * row.tokens_per_s.median;
-  const double reading = result.bytes_per_s / limits.read_bytes_per_s;
-  const double arithmetic = result.operations_per_s / limits.int8_operations_per_s;
-  result.is_bound_by_reading = reading >= arithmetic;
-  result.of_limit = std::max(reading, arithmetic);
-  return result;
+Reached reached(std::span<const Stretch> stretches) {
+  double reading_s = 0, arithmetic_s = 0, least_s = 0, taken_s = 0;
+  for (const Stretch& stretch : stretches) {
+    const double reading = stretch.bytes / stretch.limits.read_bytes_per_s;
+    const double arithmetic = stretch.operations / stretch.limits.int8_operations_per_s;
+    reading_s += reading;
+    arithmetic_s += arithmetic;
+    least_s += std::max(reading, arithmetic);
+    taken_s += static_cast<double>(stretch.ns) * 1e-9;
+  }
+  return {reading_s >= arithmetic_s, least_s / taken_s};
 }
 
 Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
@@ -117,13 +173,12 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
   const std::vector<BenchCase> cases = cases_of(options);
   PAWL_TRY(PassRunner sequences, PassRunner::create(runtime, limits_of(cases), options.seed));
   PAWL_TRY(LimitMeter meter, LimitMeter::create(runtime.pool(), runtime.kernels(), clock));
+  const PassCosts costs(runtime);
+  Stopwatch watch(meter, clock);
   const Error cancelled{ErrorCode::kCancelled, "interrupted", ""};
-  std::vector<double> read_rates, int8_rates;
-  std::vector<std::vector<double>> rates(cases.size());
+  std::vector<std::vector<double>> rates(cases.size()), shares(cases.size());
+  std::vector<std::vector<Stretch>> all(cases.size());
   for (int round = 0; round <= options.repetitions; ++round) {
-    const MachineLimits limits = meter.measure();
-    read_rates.push_back(limits.read_bytes_per_s);
-    int8_rates.push_back(limits.int8_operations_per_s);
     for (size_t i = 0; i < cases.size(); ++i) {
       BenchCase shape = cases[i];
       progress({round, &cases[i]});
@@ -131,17 +186,29 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
       if (round == 0 && shape.kind == BenchCase::Kind::kDecode) {
         shape.tokens = std::min(shape.tokens, kWarmUpSteps);
       }
-      const auto rate = timed(sequences, shape, clock, stop);
-      if (!rate) return cancelled;
-      if (round > 0) rates[i].push_back(*rate);
+      for_each_pass(shape, [&](const Pass& pass) {
+        if (stop.stop_requested()) return;
+        watch.run(costs.of(pass), [&] { sequences.run(pass); });
+      });
+      if (stop.stop_requested()) return cancelled;
+      const std::vector<Stretch> stretches = watch.take();
+      if (round == 0) continue;
+      int64_t ns = 0;
+      for (const Stretch& stretch : stretches) ns += stretch.ns;
+      rates[i].push_back(static_cast<double>(shape.tokens * shape.batch) * 1e9 /
+                         static_cast<double>(ns));
+      shares[i].push_back(reached(stretches).of_limit);
+      all[i].insert(all[i].end(), stretches.begin(), stretches.end());
     }
   }
   BenchReport report;
-  report.limits = {spread_of(std::move(read_rates)).median,
-                   spread_of(std::move(int8_rates)).median};
+  report.limits = watch.median();
   for (size_t i = 0; i < cases.size(); ++i) {
-    report.rows.push_back(counted(runtime, cases[i]));
-    report.rows.back().tokens_per_s = spread_of(std::move(rates[i]));
+    BenchRow row = counted(costs, cases[i]);
+    row.tokens_per_s = spread_of(std::move(rates[i]));
+    row.of_limit = spread_of(std::move(shares[i]));
+    row.is_bound_by_reading = reached(all[i]).is_bound_by_reading;
+    report.rows.push_back(row);
   }
   return report;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Throughput of the forward pass alone: no tokenizer, no choice, no scheduler. Repetitions go round
-// all rows, so that a machine that slows down or speeds up does so for each of them.
+// all rows, so that a machine that slows down or speeds up does so for each of them; and what it
+// can do is measured between short stretches of each, for it changes within seconds.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <stop_token>
 #include <string_view>
 #include <vector>
@@ -40,22 +42,34 @@ struct Spread {
 };
 Spread spread_of(std::vector<double> values);  // REQUIRES: at least one
 
+// A piece of a repetition, and what the machine could do just before and just after it, on average.
+struct Stretch {
+  double bytes = 0, operations = 0;  // that had to be read and done
+  int64_t ns = 0;
+  MachineLimits limits;
+};
+
+// The share of the limit that binds: the time that the stretches would have taken at their limits,
+// of the time they took.
+struct Reached {
+  bool is_bound_by_reading = false;  // else by arithmetic
+  double of_limit = 0;
+};
+Reached reached(std::span<const Stretch> stretches);  // REQUIRES: at least one
+
 struct BenchRow {
   BenchCase shape;
   Spread tokens_per_s;                                   // of all sequences together
   double bytes_per_token = 0, operations_per_token = 0;  // probe/cost.h, mean over the row's tokens
-};
+  bool is_bound_by_reading = false;
+  Spread of_limit;  // of the repetitions, each against the limits of its own time
 
-// What a row reaches at its median rate.
-struct Achieved {
-  double bytes_per_s = 0, operations_per_s = 0;
-  bool is_bound_by_reading = false;  // else by arithmetic: the limit it is nearer to
-  double of_limit = 0;               // share of that limit
+  double bytes_per_s() const { return bytes_per_token * tokens_per_s.median; }
+  double operations_per_s() const { return operations_per_token * tokens_per_s.median; }
 };
-Achieved achieved(const BenchRow& row, const MachineLimits& limits);
 
 struct BenchReport {
-  MachineLimits limits;  // measured in every round, the median
+  MachineLimits limits;  // the median of all that were measured
   std::vector<BenchRow> rows;
 };
 

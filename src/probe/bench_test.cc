@@ -80,19 +80,23 @@ TEST(Bench, SpreadIsMedianAndExtremes) {
 }
 
 TEST(Bench, TheNearerLimitIsTheOneThatBinds) {
-  BenchRow row;
-  row.tokens_per_s.median = 100;
-  row.bytes_per_token = 0.3e9;
-  row.operations_per_token = 1e9;
-  const Achieved decode = achieved(row, {40e9, 400e9});
+  const MachineLimits limits{40e9, 400e9};
+  const Reached decode =
+      reached({{{.bytes = 3e9, .operations = 10e9, .ns = 100'000'000, .limits = limits}}});
   EXPECT_TRUE(decode.is_bound_by_reading);
-  EXPECT_DOUBLE_EQ(decode.bytes_per_s, 30e9);
   EXPECT_DOUBLE_EQ(decode.of_limit, 0.75);
-  row.bytes_per_token = 1e6;
-  const Achieved prefill = achieved(row, {40e9, 400e9});
+  const Reached prefill =
+      reached({{{.bytes = 1e8, .operations = 10e9, .ns = 100'000'000, .limits = limits}}});
   EXPECT_FALSE(prefill.is_bound_by_reading);
-  EXPECT_DOUBLE_EQ(prefill.operations_per_s, 100e9);
   EXPECT_DOUBLE_EQ(prefill.of_limit, 0.25);
+}
+
+// A machine that becomes twice as fast in the middle: half of either limit is half, whatever the
+// limits' mean is.
+TEST(Bench, EachStretchIsHeldAgainstTheLimitsOfItsOwnTime) {
+  const Stretch slow{.bytes = 2e9, .operations = 0, .ns = 100'000'000, .limits = {40e9, 400e9}};
+  const Stretch fast{.bytes = 4e9, .operations = 0, .ns = 100'000'000, .limits = {80e9, 400e9}};
+  EXPECT_DOUBLE_EQ(reached({{slow, fast}}).of_limit, 0.5);
 }
 
 }  // namespace

@@ -17,9 +17,10 @@ constexpr int64_t kPieceBytes = 256 << 10;  // taken by a thread at a time
 constexpr int64_t kLeastBytes = int64_t{128} << 20;
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// Four times the last-level cache, so that no pass finds much of the one before.
-int64_t buffer_bytes() {
-  int64_t bytes = 4 * int64_t{sysconf(_SC_LEVEL3_CACHE_SIZE)};
+// Four times the last-level caches, so that no pass finds much of the one before. Where cores have
+// several, each thread may read beside one of its own.
+int64_t buffer_bytes(int threads) {
+  int64_t bytes = 4 * int64_t{sysconf(_SC_LEVEL3_CACHE_SIZE)} * std::min(threads, 8);
   bytes = std::clamp(bytes, kLeastBytes, kMostBytes);
   return bytes / kPieceBytes * kPieceBytes;
 }
@@ -30,10 +31,9 @@ using Sixteen [[gnu::vector_size(16)]] = uint64_t;
 // REQUIRES: bytes 64-byte aligned
 uint64_t read_lines(const std::byte* bytes, int64_t count) {
   constexpr int64_t kAhead = 4096;
-  constexpr int kSecondLevel = 2;  // where to: kept out of the small first-level cache
   Sixteen sums[kLineBytes / sizeof(Sixteen)] = {};
   for (int64_t i = 0; i < count; i += kLineBytes) {
-    __builtin_prefetch(bytes + i + kAhead, 0, kSecondLevel);
+    __builtin_prefetch(bytes + i + kAhead);
     const auto* line = reinterpret_cast<const Sixteen*>(bytes + i);
     sums[0] ^= line[0];
     sums[1] ^= line[1];
@@ -63,7 +63,7 @@ std::optional<std::string> cpu_name() {
 
 base::Result<LimitMeter> LimitMeter::create(base::TaskPool& pool, const kernels::Table& table,
                                             const base::Clock& clock) {
-  const int64_t bytes = buffer_bytes();
+  const int64_t bytes = buffer_bytes(pool.threads());
   PAWL_TRY(base::Arena buffer, base::Arena::create(bytes));
   // Pages that were never written are all the same page of zeros, and stay in the cache.
   pool.run(bytes / kPieceBytes, 1, [&](int64_t begin, int64_t end, int) {

@@ -27,8 +27,6 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-extern const char kPromptsText[];
-
 const CommandHelp kDivergeHelp = {
     "diverge", "Changes one early word of greedy answers and measures how soon they part.",
     "pawl diverge --n 8", "[options]"};
@@ -57,20 +55,8 @@ struct DivergeFlags {
   }
 };
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.emplace_back(line);
-  }
-  return lines;
-}
-
 Result<std::vector<std::string>> read_prompts(const DivergeFlags& flags) {
-  if (!flags.prompts) return lines_of(kPromptsText);
+  if (!flags.prompts) return built_in_prompts();
   PAWL_TRY(const std::string text, read_text(*flags.prompts));
   auto prompts = lines_of(text);
   if (prompts.empty()) return Error{ErrorCode::kBadFile, "no prompt in it", *flags.prompts};

@@ -14,10 +14,7 @@
 #include "cli/policy_flags.h"
 #include "cli/terminal.h"
 #include "cli/trace_report.h"
-#include "cli/version.h"
-#include "engine/engine.h"
-#include "model/model.h"
-#include "probe/trace_writer.h"
+#include "cli/traced_run.h"
 
 namespace pawl::cli {
 
@@ -101,7 +98,7 @@ class LineOutput {
   std::string kept_;
 };
 
-// Counts on a terminal, and knows how it ended.
+// Counts on a terminal.
 class TraceSink final : public engine::EventSink {
  public:
   TraceSink(bool is_quiet, int64_t most)
@@ -110,39 +107,18 @@ class TraceSink final : public engine::EventSink {
   void on_delta(const engine::Delta&) override {
     if (is_shown_) fmt::print(stderr, "\r\x1b[Ktoken {} of {}", ++count_, most_);
   }
-  void on_finished(const engine::Finished& finished) override {
+  void on_finished(const engine::Finished&) override {
     if (is_shown_) fmt::print(stderr, "\r\x1b[K");
-    finished_ = finished;
   }
-  const engine::Finished& finished() const { return finished_; }
 
  private:
   bool is_shown_;
   int64_t most_;
   int64_t count_ = 0;
-  engine::Finished finished_;
 };
 
-Result<probe::TraceHeader> header_of(const ModelSession& session, const Prompt& prompt,
-                                     const policy::Policy& policy, bool is_reference) {
-  engine::Runtime& runtime = *session.runtime;
-  probe::TraceHeader header;
-  header.pawl_version = kVersion;
-  header.model = session.name;
-  PAWL_TRY(header.model_sha256, sha256_of_file(session.path));
-  PAWL_TRY(header.tokenizer,
-           runtime.model()->file()->metadata().get_string("tokenizer.ggml.model"));
-  header.isa = runtime.kernels().name;
-  header.is_reference = is_reference;
-  header.threads = runtime.pool().threads();
-  header.policy = policy;
-  header.prompt = prompt.ids;
-  for (const base::TokenId id : prompt.ids) header.prompt_texts.push_back(session.piece(id));
-  return header;
-}
-
-void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
-  const probe::TraceEnd& end = writer.counts();
+void tell(const TraceFlags& flags, const TracedRun& run) {
+  const probe::TraceEnd& end = run.counts;
   if (flags.common.is_json) {
     Json document;
     document["out"] = flags.out;
@@ -151,15 +127,15 @@ void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
     document["prefill_passes"] = end.prefill_passes;
     document["selected"] = end.selected;
     document["finish_reason"] = end.finish_reason;
-    document["trace_share_of_decode"] = writer.share_of_decode();
-    document["trace_cpu_share_of_decode"] = writer.cpu_share_of_decode();
+    document["trace_share_of_decode"] = run.share_of_decode;
+    document["trace_cpu_share_of_decode"] = run.cpu_share_of_decode;
     fmt::print("{}\n", document.dump());
     return;
   }
   std::string line = fmt::format("{} passes: {} over the prompt, {} of one token · {} selected",
                                  grouped(end.passes), grouped(end.prefill_passes),
                                  grouped(end.passes - end.prefill_passes), grouped(end.selected));
-  if (const auto share = writer.share_of_decode()) {
+  if (const auto share = run.share_of_decode) {
     line += fmt::format(" · tracing took {:.1f} % of the decode time", *share * 100);
   }
   note(flags.common.is_quiet, line);
@@ -168,39 +144,24 @@ void tell(const TraceFlags& flags, const probe::TraceWriter& writer) {
 Result<ExitStatus> trace(ModelSession& session, const Prompt& prompt, const policy::Policy& policy,
                          const TraceFlags& flags, const base::Clock& clock,
                          const std::stop_token& stop) {
-  engine::EngineLimits limits;
-  const auto wanted = static_cast<int64_t>(prompt.ids.size()) + flags.max_tokens;
-  limits.context = std::min(wanted, session.runtime->model()->config().context_length);
-  limits.max_sequences = 1;
-  PAWL_TRY(const probe::TraceHeader header, header_of(session, prompt, policy, flags.is_reference));
+  PAWL_TRY(const probe::TraceHeader header, trace_header(session, prompt, policy));
   PAWL_TRY(LineOutput output, LineOutput::create(flags));
-  probe::TraceWriter writer(*session.runtime, header, static_cast<int>(flags.top), clock,
-                            [&](std::string_view line) { return output.write(line); });
-  PAWL_TRY(const auto engine, engine::Engine::create(*session.runtime, limits, clock, &writer));
   TraceSink sink(flags.common.is_quiet, flags.max_tokens);
-  engine::Request request;
-  request.prompt = prompt.ids;
-  request.policy = policy;
-  request.stops = {flags.stops, flags.max_tokens};
-  request.stop_token = stop;
-  request.sink = &sink;
-  request.received_ns = clock.now_ns();
-  PAWL_TRY_VOID(engine->submit(std::move(request)));
-  engine->run_until_idle();
-
-  const engine::Finished& finished = sink.finished();
-  PAWL_TRY_VOID(writer.finish(engine::finish_reason_name(finished.reason)));
+  const TracedRequest wanted{flags.max_tokens, flags.stops, static_cast<int>(flags.top), stop};
+  PAWL_TRY(const TracedRun run,
+           run_traced(session, header, wanted, clock, sink,
+                      [&](std::string_view line) { return output.write(line); }));
   PAWL_TRY_VOID(output.finish());
   if (flags.report) {
     PAWL_TRY(const probe::Trace written, probe::parse_trace(output.kept()));
     PAWL_TRY_VOID(write_trace_page(written, *flags.report));
   }
-  if (finished.reason == engine::FinishReason::kError) {
-    return Error{ErrorCode::kUnsupported, finished.error, ""};
+  if (run.finished.reason == engine::FinishReason::kError) {
+    return Error{ErrorCode::kUnsupported, run.finished.error, ""};
   }
-  tell(flags, writer);
-  return finished.reason == engine::FinishReason::kCancelled ? ExitStatus::kInterrupted
-                                                             : ExitStatus::kDone;
+  tell(flags, run);
+  return run.finished.reason == engine::FinishReason::kCancelled ? ExitStatus::kInterrupted
+                                                                 : ExitStatus::kDone;
 }
 
 }  // namespace

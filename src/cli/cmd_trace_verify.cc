@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/model_session.h"
 #include "cli/terminal.h"
+#include "cli/trace_document.h"
 #include "probe/trace_verify.h"
 
 namespace pawl::cli {
@@ -39,18 +40,6 @@ struct VerifyFlags {
   }
 };
 
-std::string_view outcome_name(Verdict::Outcome outcome) {
-  switch (outcome) {
-    case Verdict::Outcome::kHolds:
-      return "holds";
-    case Verdict::Outcome::kFails:
-      return "fails";
-    case Verdict::Outcome::kNotChecked:
-      return "not checked";
-  }
-  return "";
-}
-
 Json to_json(const std::string& path, const probe::Trace& trace,
              const std::vector<Verdict>& verdicts) {
   Json document;
@@ -59,16 +48,7 @@ Json to_json(const std::string& path, const probe::Trace& trace,
   document["model_sha256"] = trace.header.model_sha256;
   document["steps"] = trace.steps.size();
   document["holds"] = probe::all_hold(verdicts);
-  document["verdicts"] = Json::array();
-  for (const Verdict& verdict : verdicts) {
-    Json json;
-    json["name"] = verdict.name;
-    json["outcome"] = outcome_name(verdict.outcome);
-    json["checked"] = verdict.checked.empty() ? Json() : Json(verdict.checked);
-    json["step"] = verdict.step;
-    json["reason"] = verdict.reason.empty() ? Json() : Json(verdict.reason);
-    document["verdicts"].push_back(std::move(json));
-  }
+  document["verdicts"] = verdicts_json(verdicts);
   return document;
 }
 

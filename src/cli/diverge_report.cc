@@ -64,6 +64,7 @@ DivergeOutcome diverge_outcome(const std::vector<probe::DivergeCase>& cases, int
 Json diverge_json(const ModelSession& session, const Json& header, const DivergeOutcome& outcome,
                   int64_t within, bool is_whole) {
   Json document;
+  document["kind"] = "diverge";
   document["model"] = session.name;
   Json& conditions = document["conditions"];
   for (const auto& [key, value] : *header.as_object()) conditions[key] = value;

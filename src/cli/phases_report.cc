@@ -179,6 +179,7 @@ std::string crossing_text(const PhasesReport& report) {
 Json phases_json(const PhasesReport& report) {
   const probe::PhasesAnalysis& analysis = report.analysis;
   Json document;
+  document["kind"] = "phases";
   document["model"] = report.session.name;
   document["conditions"] = conditions_json(report);
   document["limits"] = limits_json(analysis.limits);

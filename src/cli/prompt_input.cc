@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,8 @@ namespace pawl::cli {
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+
+extern const char kPromptsText[];
 
 Result<std::vector<base::TokenId>> parse_ids(std::string_view text) {
   std::vector<base::TokenId> ids;
@@ -63,6 +66,22 @@ Result<std::string> read_text(const std::string& path) {
     return Error{ErrorCode::kIo, std::string("cannot read: ") + std::strerror(errno), path};
   }
   return text;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> built_in_prompts() {
+  return lines_of(kPromptsText);
 }
 
 }  // namespace pawl::cli

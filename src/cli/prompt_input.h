@@ -18,4 +18,10 @@ base::Result<std::vector<base::TokenId>> parse_ids(std::string_view text);
 // The whole file; "-" is standard input. Errors kNotFound, kIo, and kBadFile above 1 GiB.
 base::Result<std::string> read_text(const std::string& path);
 
+// Without empty ones and line ends of either kind.
+std::vector<std::string> lines_of(std::string_view text);
+
+// The prompts of data/prompts.txt, compiled in.
+std::vector<std::string> built_in_prompts();
+
 }  // namespace pawl::cli

@@ -18,12 +18,6 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-int terminal_columns() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 std::string human_seconds(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   if (whole < 90) return fmt::format("{} s", whole);
@@ -41,6 +35,12 @@ sigset_t interrupt_signals() {
 
 bool is_terminal(int descriptor) {
   return ::isatty(descriptor) == 1;
+}
+
+int terminal_columns(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
 }
 
 std::string human_bytes(int64_t bytes) {
@@ -150,7 +150,8 @@ void Progress::draw_bar(std::optional<int64_t> total) {
         fmt::format(" {:3} %  {} of {}  {}/s{}", shown_ * 100 / *total, human_bytes(shown_),
                     human_bytes(*total), human_bytes(static_cast<int64_t>(rate)),
                     rate > 0 && seconds > 1 ? "  " + human_seconds(left / rate) + " left" : "");
-    const int room = terminal_columns() - static_cast<int>(label_.size() + numbers.size()) - 3;
+    const int room =
+        terminal_columns(STDERR_FILENO) - static_cast<int>(label_.size() + numbers.size()) - 3;
     const int cells = std::clamp(room, 0, 40);
     const auto full = static_cast<int>(shown_ * cells / *total);
     line = label_ + " ";

@@ -15,6 +15,8 @@
 namespace pawl::cli {
 
 bool is_terminal(int descriptor);
+// Of that terminal; 80 where it is none or does not tell.
+int terminal_columns(int descriptor);
 
 // "253 MB", "1.2 GB", "812 bytes": powers of ten, three digits.
 std::string human_bytes(int64_t bytes);

@@ -5,16 +5,12 @@
 
 #include <algorithm>
 
+#include "cli/paint.h"
 #include "cli/terminal.h"
 
 namespace pawl::cli {
 
 namespace {
-
-size_t cells(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
-}
 
 std::string line_of(const TextTable& table, const std::vector<size_t>& widths,
                     const std::vector<std::string>& texts) {

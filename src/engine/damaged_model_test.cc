@@ -170,19 +170,22 @@ TEST_P(DamagedModel, LoadsAndComputesOrEndsInAnError) {
   EXPECT_LT(loaded, mutations - mutations / 20);
 }
 
-// In all: 1,000 truncations and 10,000 mutations.
-INSTANTIATE_TEST_SUITE_P(Files, DamagedModel,
-                         testing::Values(File{"tiny/qwen3.gguf", 300, 3000},
-                                         File{"tiny/llama-spm.gguf", 300, 3000},
-                                         File{"tiny/gemma3.gguf", 100, 1000},
-                                         File{"quants/llama-q4_k_m.gguf", 100, 1000},
-                                         File{"quants/llama-q6_k.gguf", 100, 1000},
-                                         File{"quants/llama-iq4_xs.gguf", 100, 1000}),
-                         [](const auto& file) {
-                           std::string name = file.param.name;
-                           for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
-                           return name;
-                         });
+// In all: more than 1,000 truncations and 10,000 mutations.
+INSTANTIATE_TEST_SUITE_P(
+    Files, DamagedModel,
+    testing::Values(File{"tiny/qwen3.gguf", 300, 3000}, File{"tiny/llama-spm.gguf", 300, 3000},
+                    File{"tiny/gemma3.gguf", 100, 1000}, File{"tiny/llama-moe.gguf", 50, 500},
+                    File{"tiny/gpt-oss.gguf", 50, 500}, File{"tiny/deepseek2-mla.gguf", 50, 500},
+                    File{"tiny/mamba.gguf", 50, 500}, File{"tiny/mamba2.gguf", 50, 500},
+                    File{"tiny/lfm2moe.gguf", 50, 500}, File{"tiny/qwen3next.gguf", 50, 500},
+                    File{"quants/llama-q4_k_m.gguf", 100, 1000},
+                    File{"quants/llama-q6_k.gguf", 100, 1000},
+                    File{"quants/llama-iq4_xs.gguf", 100, 1000}),
+    [](const auto& file) {
+      std::string name = file.param.name;
+      for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
+      return name;
+    });
 
 // ---- shapes that no real file has
 

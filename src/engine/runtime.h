@@ -23,6 +23,7 @@ struct RuntimeOptions {
   int threads = 0;            // 0: the CPUs this process may use
   std::string_view isa = {};  // a kernel variant by name; empty: $PAWL_ISA, else the best
   model::Precision precision = model::Precision::kFast;
+  std::string_view pretokenizer = {};  // by name; empty: the one the file names
 };
 
 // Threads: immutable but for the pool, which one step at a time may use.

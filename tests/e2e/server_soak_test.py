@@ -3,7 +3,8 @@
 ledger says what the clients saw.
 
 PAWL_SOAK_SECONDS (10) and PAWL_SOAK_CANCELS (200) make it as long as wanted; PAWL_SOAK_MODEL is a file to be served
-in place of the small one. From 120 seconds on memory must stay within 2 % once the first fifth is over.
+in place of the small one. From 120 seconds on the last fifth may hold at most 2 % more memory than the first half: what
+is taken once, by the KV cache, by each slot and by SQLite for its pages, is taken by then.
 """
 
 import collections
@@ -71,8 +72,9 @@ def leave_in_mid_stream(server, client):
     if ways == "delete":
         was_running = server.request("DELETE", f"/v1/requests/{client.id}").json()["cancelled"]
         last = [one for one in objects if one.get("error") or one["choices"][0]["finish_reason"]][-1]
-        assert ("error" in last) == was_running, last
-        client.state = "cancelled" if was_running else "length"
+        # One that was asked to stop may end by itself in the step at hand.
+        assert was_running or "error" not in last, last
+        client.state = "cancelled" if "error" in last else "length"
         stream.close()
     else:
         (stream.reset if ways == "reset" else stream.close)()
@@ -188,7 +190,18 @@ class Soak(ServerTest):
         self.assertGreater(states["cancelled"], CANCELS / 2)
         print(json.dumps({"left": len(self.clients), "beside": others, **states}))
 
+    def warm_up(self):
+        """Fills the KV cache and the buffers of every slot."""
+        for number in range(6):
+            prompt = [5 + (i * 7 + number * 31) % 500 for i in range(2 * LONGEST if not IS_SMALL else LONGEST)]
+            reply = self.server.post(COMPLETE, {"prompt": prompt, "n": 4, "max_tokens": 4, "logprobs": 5, "top_p": 0.9,
+                                                "ignore_eos": True})
+            client = Client(None)
+            client.see(reply.json()["usage"], reply.json()["id"])
+            self.clients.append((self.warm_up, client))
+
     def test_mixed_load_keeps_memory_and_books(self):
+        self.warm_up()
         end = time.monotonic() + SECONDS
         memory = []
         threads = self.run_threads(8, KINDS, lambda: time.monotonic() < end)
@@ -198,7 +211,7 @@ class Soak(ServerTest):
         self.assert_nothing_is_held()
         states = self.assert_ledger_agrees()
         refused = sum(kind is ask_what_is_refused for kind, _ in self.clients)
-        early, late = max(memory[:max(len(memory) // 5, 1)]), max(memory[-max(len(memory) // 5, 1):])
+        early, late = max(memory[:len(memory) // 2]), max(memory[-max(len(memory) // 5, 1):])
         print(json.dumps({"clients": len(self.clients), "refused": refused, **states, "rss_kib": [early, late],
                           "growth": round(late / early - 1, 4)}))
         if SECONDS >= 120:

@@ -68,7 +68,19 @@ Result<void> read_heads(const Keys& keys, int layers, ModelConfig& config) {
     config.layers.resize(static_cast<size_t>(layers), LayerConfig{.mixer = row.mixer});
     return {};
   }
-  PAWL_TRY(config.heads, keys.size("attention.head_count", 4096));
+  // Some files give a number per layer, 0 for layers that have none.
+  PAWL_TRY(const std::vector<uint32_t> heads,
+           keys.metadata().get_u32_per_layer(keys.name("attention.head_count"),
+                                             static_cast<uint32_t>(layers)));
+  const uint32_t most = *std::ranges::max_element(heads);
+  PAWL_TRY(config.heads, keys.checked("attention.head_count", most, 4096));
+  for (const uint32_t n : heads) {
+    if (n == most || (n == 0 && row.mixer_layers == MixerLayers::kWithoutKvHeads)) continue;
+    return Error{ErrorCode::kUnsupported,
+                 "key '" + keys.name("attention.head_count") + "': layers of " + std::to_string(n) +
+                     " and of " + std::to_string(most) + " heads in one model are not supported",
+                 ""};
+  }
   std::vector<uint32_t> kv_heads(static_cast<size_t>(layers), static_cast<uint32_t>(config.heads));
   const std::string key = keys.name("attention.head_count_kv");
   if (keys.metadata().find(key) != nullptr) {
@@ -216,12 +228,31 @@ Result<void> read_gating(const Keys& keys, ModelConfig& config) {
            keys.flag_or("expert_weights_norm", row.norms_expert_weights));
   PAWL_TRY(config.expert_scale, keys.number_or("expert_weights_scale", 1.0f));
   if (config.expert_scale == 0) config.expert_scale = 1.0f;
-  PAWL_TRY(const int groups, keys.size_or("expert_group_count", 1, kMaxExperts));
-  if (groups > 1) {
+  return {};
+}
+
+// Groups as in DeepSeek-V3 (arXiv 2412.19437 §2.1.2 and its published code).
+Result<void> read_expert_groups(const Keys& keys, ModelConfig& config) {
+  const std::string_view key = "expert_group_count";
+  PAWL_TRY(const int groups, keys.size_or(key, 1, kMaxExpertGroups));
+  if (groups == 1) return {};
+  if (config.gating != Gating::kSigmoid) {
     return Error{ErrorCode::kUnsupported,
-                 "key '" + keys.name("expert_group_count") + "': " + std::to_string(groups) +
-                     " groups of experts are not supported",
+                 "key '" + keys.name(key) + "': " + std::to_string(groups) +
+                     " groups of experts are supported with sigmoid gating only",
                  ""};
+  }
+  if (config.experts % groups != 0) {
+    return bad_key(keys.name(key), std::to_string(groups) + " does not divide the " +
+                                       std::to_string(config.experts) + " experts");
+  }
+  config.expert_groups = groups;
+  PAWL_TRY(config.expert_groups_used,
+           keys.size("expert_group_used_count", static_cast<uint32_t>(groups)));
+  if (config.expert_groups_used * (config.experts / groups) < config.experts_used) {
+    return bad_key(keys.name("expert_group_used_count"), std::to_string(config.expert_groups_used) +
+                                                             " groups hold fewer experts than " +
+                                                             std::to_string(config.experts_used));
   }
   return {};
 }
@@ -238,6 +269,7 @@ Result<void> read_experts(const Keys& keys, ModelConfig& config) {
   PAWL_TRY(config.experts_used, keys.size("expert_used_count", count));
   PAWL_TRY(config.expert_hidden, keys.size_or("expert_feed_forward_length", config.feed_forward));
   PAWL_TRY_VOID(read_gating(keys, config));
+  PAWL_TRY_VOID(read_expert_groups(keys, config));
   if (row.shared_expert != SharedExpert::kNone) {
     PAWL_TRY(const uint32_t shared,
              keys.metadata().get_u32_or(keys.name("expert_shared_count"), 0));

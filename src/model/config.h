@@ -40,6 +40,9 @@ struct StateConfig {
   int head_dim() const { return heads == 0 ? 0 : inner / heads; }
 };
 
+// The most groups that experts may be in.
+constexpr int kMaxExpertGroups = 64;
+
 struct LayerConfig {
   Mixer mixer = Mixer::kAttention;
   int kv_heads = 0;
@@ -57,9 +60,11 @@ struct ModelConfig {
   int value_dim = 0;  // of v
   LatentConfig latent;
   StateConfig state;
-  int feed_forward = 0;                      // hidden size
-  int experts = 0;                           // 0: none
-  int experts_used = 0;                      // by a token
+  int feed_forward = 0;  // hidden size
+  int experts = 0;       // 0: none
+  int experts_used = 0;  // by a token
+  // Experts are selected among the best groups only; 0: they are not in groups.
+  int expert_groups = 0, expert_groups_used = 0;
   int expert_hidden = 0, shared_hidden = 0;  // hidden sizes; 0: no shared expert
   Gating gating = Gating::kSoftmax;
   bool norms_expert_weights = false;

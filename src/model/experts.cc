@@ -4,6 +4,7 @@
 // weights are read once for all that selected it; a token's own sum goes by the rank of its
 // experts, so neither the sorting nor the neighbours change a bit.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "model/forward.h"
@@ -13,6 +14,41 @@ namespace {
 
 // llama.cpp's and the published implementations' guard against a sum of zero.
 constexpr float kLeastWeightSum = 6.103515625e-5f;
+
+// The experts that stand for selection, in ascending order; their number. Of experts in groups
+// those of the best groups, a group being as good as its two best experts together.
+template <typename Key>
+int list_candidates(const ModelConfig& c, Key key, int32_t* experts) {
+  if (c.expert_groups == 0) {
+    std::iota(experts, experts + c.experts, 0);
+    return c.experts;
+  }
+  const int size = c.experts / c.expert_groups;
+  std::array<float, kMaxExpertGroups> worth{};
+  for (int g = 0; g < c.expert_groups; ++g) {
+    float best = -__builtin_inff(), second = best;
+    for (int32_t e = g * size; e < (g + 1) * size; ++e) {
+      second = std::max(second, std::min(best, key(e)));
+      best = std::max(best, key(e));
+    }
+    worth[static_cast<size_t>(g)] = size > 1 ? best + second : best;
+  }
+  std::array<bool, kMaxExpertGroups> is_taken{};
+  for (int n = 0; n < c.expert_groups_used; ++n) {
+    int best = -1;
+    for (int g = 0; g < c.expert_groups; ++g) {
+      const bool is_better =
+          best < 0 || worth[static_cast<size_t>(g)] > worth[static_cast<size_t>(best)];
+      if (!is_taken[static_cast<size_t>(g)] && is_better) best = g;
+    }
+    is_taken[static_cast<size_t>(best)] = true;
+  }
+  int count = 0;
+  for (int32_t e = 0; e < c.experts; ++e) {
+    if (is_taken[static_cast<size_t>(e / size)]) experts[count++] = e;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -47,9 +83,9 @@ void Forward::route(const Experts& w, const float* x) {
         return w.selection_bias.empty() ? scores[e]
                                         : scores[e] + w.selection_bias[static_cast<size_t>(e)];
       };
-      std::iota(order, order + c.experts, 0);
+      const int candidates = list_candidates(c, key, order);
       std::partial_sort(
-          order, order + c.experts_used, order + c.experts,
+          order, order + c.experts_used, order + candidates,
           [&](int32_t a, int32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
       float* weights = scratch_.expert_weights + t * c.experts_used;
       float sum = 0;

@@ -159,5 +159,37 @@ TEST(LookAlikeNorms, AfterTheRotationOnlyEqualWeightsGiveTheSame) {
   EXPECT_GT(distance(*file), 0.1);
 }
 
+// Groups of one expert each, or all groups, leave the selection as it is; one group of several does
+// not.
+TEST(ExpertGroups, ChangeTheSelectionOnlyWhereTheyLeaveExpertsOut) {
+  const auto path = tests::golden_path("tiny/deepseek2-mla.gguf");
+  if (!path) GTEST_SKIP() << "missing: golden/tiny/deepseek2-mla.gguf";
+  const std::shared_ptr<const gguf::File> file = gguf::open(*path).value();
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 60; ++i) ids.push_back(6 + i * 11 % 400);
+  const auto logits = [&](uint32_t groups, uint32_t used) {
+    const std::string copy = testing::TempDir() + "expert_groups.gguf";
+    Changes changes;
+    changes.add_more = [&](gguf::Writer& writer) {
+      writer.add("deepseek2.expert_group_count", groups);
+      writer.add("deepseek2.expert_group_used_count", used);
+    };
+    const std::vector<std::byte> bytes = changed_copy(*file, changes);
+    std::ofstream(copy, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    TestSession session(copy, *kernels::choose_table("").value(), 1, Precision::kReference);
+    return session.append(ids, 512, 60);
+  };
+  const std::vector<float> none = logits(1, 1);  // 6 experts, 2 used
+  EXPECT_EQ(logits(6, 2), none);
+  EXPECT_EQ(logits(3, 3), none);
+  const std::vector<float> grouped = logits(3, 1);
+  double moved = 0;
+  for (size_t i = 0; i < none.size(); ++i)
+    moved = std::max(moved, static_cast<double>(std::abs(none[i] - grouped[i])));
+  EXPECT_GT(moved, 0.1);
+}
+
 }  // namespace
 }  // namespace pawl::model

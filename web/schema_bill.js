@@ -37,6 +37,13 @@ export function field_of_each(text) {
   return owner;
 }
 
+// The field that most of these characters belong to; of equals the first.
+function owner_of(characters) {
+  const counts = new Map();
+  for (const one of characters) if (one) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return [...counts].reduce((best, one) => (one[1] > best[1] ? one : best), ['', 0])[0];
+}
+
 // [{path, tokens, forced, ms}] in the order in which the fields began. ms null: not told.
 export function field_bill(tokens) {
   const owner = field_of_each(tokens.map(face).join(''));
@@ -45,7 +52,7 @@ export function field_bill(tokens) {
   tokens.forEach((token, i) => {
     const length = face(token).length;
     if (token.text === null) return;
-    const path = owner.slice(at, at + length).find((one) => one) ?? '';
+    const path = owner_of(owner.slice(at, at + length));
     at += length;
     if (!rows.has(path)) rows.set(path, { path, tokens: 0, forced: 0, ms: null });
     const row = rows.get(path);

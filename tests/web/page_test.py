@@ -87,6 +87,9 @@ class Page(ServerTest):
     def test_a_schema_is_filled_or_refused_in_words(self):
         self.held("fills_a_schema")
 
+    def test_the_schema_bill_names_each_field(self):
+        self.held("bills_the_fields")
+
     def test_everything_works_by_keyboard(self):
         self.held("works_by_keyboard")
 

@@ -4,10 +4,11 @@
 import { launch } from './browser.mjs';
 import * as chat from './chat_scenarios.mjs';
 import * as hostile from './hostile_scenarios.mjs';
+import * as schema from './schema_scenarios.mjs';
 import * as view from './view_scenarios.mjs';
 
 const [name, url] = process.argv.slice(2);
-const scenario = { ...chat, ...hostile, ...view }[name];
+const scenario = { ...chat, ...hostile, ...schema, ...view }[name];
 if (!scenario) throw new Error(`there is no scenario '${name}'`);
 const browser = await launch();
 try {

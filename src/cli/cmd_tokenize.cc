@@ -34,7 +34,7 @@ Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const CommonOptions& com
   PAWL_TRY(const auto path,
            store.resolve(common.model, {common.is_offline, common.is_quiet, interrupt.token()}));
   PAWL_TRY(auto file, gguf::open(path.string()));
-  PAWL_TRY(auto tokenizer, text::Tokenizer::create(std::move(file)));
+  PAWL_TRY(auto tokenizer, text::Tokenizer::create(std::move(file), common.pretokenizer));
   for (const auto& warning : tokenizer->warnings()) base::log_warning(warning);
   return tokenizer;
 }

@@ -16,6 +16,8 @@ void add_common_options(CommandLine& line, CommonOptions& options, std::string_v
             options.model);
   line.integer({"-t,--threads", "N", "threads that compute", "the CPUs this process may use"},
                options.threads, 1, 1024);
+  line.text({"--pre", "NAME", "cuts text into words as this pre-tokenizer does, not the file's"},
+            options.pretokenizer);
   line.unsigned_integer({"--seed", "N", "makes random choices repeatable", seed_default},
                         options.seed);
   line.flag({"--json", "", "prints one JSON document on standard output, nothing else"},

@@ -42,6 +42,7 @@ Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_ref
   const int64_t start_ns = clock.now_ns();
   engine::RuntimeOptions options;
   options.threads = static_cast<int>(common.threads.value_or(0));
+  options.pretokenizer = common.pretokenizer;
   if (is_reference) {
     options.isa = "scalar";
     options.precision = model::Precision::kReference;

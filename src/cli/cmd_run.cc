@@ -10,6 +10,7 @@
 #include "cli/chat_prompt.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
+#include "cli/format_flags.h"
 #include "cli/generation.h"
 #include "cli/line_input.h"
 #include "cli/model_session.h"
@@ -35,6 +36,7 @@ struct RunFlags {
   PromptFlags prompt;
   ChatFlags chat;
   PolicyFlags policy;
+  FormatFlags format;
   std::optional<int64_t> max_tokens;
   int64_t context = 8192;
   std::vector<std::string> stops;
@@ -58,6 +60,7 @@ struct RunFlags {
                "faster where the text repeats itself, and never another token"},
               draft);
     policy.declare(line);
+    format.declare(line);
     add_common_options(line, common);
   }
 
@@ -86,6 +89,7 @@ Json to_json(const ModelSession& session, const Prompt& prompt, const policy::Po
   usage["prompt_tokens"] = finished.usage.prompt_tokens;
   usage["cached_tokens"] = finished.usage.cached_tokens;
   usage["completion_tokens"] = finished.usage.completion_tokens;
+  usage["forced_tokens"] = finished.usage.forced_tokens;
   usage["forward_passes"] = finished.usage.forward_passes;
   usage["drafted_tokens"] = finished.usage.drafted_tokens;
   usage["accepted_draft_tokens"] = finished.usage.accepted_draft_tokens;
@@ -107,10 +111,24 @@ GenerationSink::Output output_of(const CommonOptions& common) {
                                     : GenerationSink::Output::kStdout;
 }
 
+// A finished answer is held against its format once more, by another implementation.
+Result<void> check_format(const grammar::Compiled& format, const GenerationSink& sink,
+                          bool is_quiet) {
+  if (sink.finished().reason == engine::FinishReason::kLength) {
+    note(is_quiet, "the answer ends before what was asked for is complete: --max-tokens");
+  }
+  if (sink.finished().reason != engine::FinishReason::kStop) return {};
+  if (!sink.finished().stop_string.empty()) return {};
+  PAWL_TRY(const std::string wrong, format.check(sink.text()));
+  if (wrong.empty()) return {};
+  return Error{ErrorCode::kUnsupported, "the answer breaks its format: " + wrong, ""};
+}
+
 // Runs one prompt to its end and tells it. kInterrupted when it was stopped.
 Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
                             const policy::Policy& policy, const RunFlags& flags,
-                            const base::Clock& clock, const std::stop_token& stop) {
+                            const base::Clock& clock, const std::stop_token& stop,
+                            const grammar::Compiled* format = nullptr) {
   engine::EngineLimits limits;
   const auto wanted = static_cast<int64_t>(prompt.ids.size()) + flags.max_tokens_of_one();
   limits.context = std::min(wanted, session.runtime->model()->config().context_length);
@@ -122,6 +140,9 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   request.policy = policy;
   request.stops = {flags.stops, flags.max_tokens_of_one()};
   request.draft_tokens = flags.draft_tokens();
+  if (format != nullptr) {
+    PAWL_TRY(request.constraint, format->constraint());
+  }
   request.stop_token = stop;
   request.sink = &sink;
   request.received_ns = clock.now_ns();
@@ -132,6 +153,7 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   if (finished.reason == engine::FinishReason::kError) {
     return Error{ErrorCode::kUnsupported, finished.error, ""};
   }
+  if (format != nullptr) PAWL_TRY_VOID(check_format(*format, sink, flags.common.is_quiet));
   if (flags.common.is_json) {
     fmt::print("{}\n", to_json(session, prompt, policy, sink).dump());
   } else {
@@ -231,11 +253,16 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   InterruptWatch interrupt;
   PAWL_TRY(ModelSession session,
            ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token()));
+  PAWL_TRY(const auto format, flags.format.compile(line, session.runtime->tokenizer()));
+  if (format != nullptr) {
+    for (const std::string& text : format->notes()) note(flags.common.is_quiet, text);
+    if (is_interactive) return line.wrong("a format of the answer needs --prompt");
+  }
   if (is_interactive) return run_interactively(session, policy, flags, clock, interrupt);
   PAWL_TRY(const Prompt prompt, flags.chat.is_given()
                                     ? one_message(line, flags, session, clock)
                                     : read_prompt(line, flags.prompt, *session.runtime, clock));
-  return generate(session, prompt, policy, flags, clock, interrupt.token());
+  return generate(session, prompt, policy, flags, clock, interrupt.token(), format.get());
 }
 
 }  // namespace pawl::cli

@@ -38,6 +38,7 @@ struct ServeFlags {
   bool has_no_ledger = false;
   bool logs_prompts = false;
   int64_t max_connections = 1024;
+  std::string json_whitespace = "none";
   int64_t ping_ms = 2000;
 
   void declare(CommandLine& line) {
@@ -68,6 +69,9 @@ struct ServeFlags {
                  model.max_waiting, 0, 1 << 20);
     line.integer({"--kv-positions", "N", "of all sequences together", "4 contexts"},
                  model.kv_positions, 2, int64_t{1} << 32);
+    line.group("Structured answers");
+    line.text({"--json-whitespace", "none|any", "between the lexemes of JSON that obeys a schema"},
+              json_whitespace);
     line.group("Records");
     line.text({"--ledger", "FILE", "one row for each request", "$PAWL_HOME/usage.db"}, ledger);
     line.flag({"--no-ledger", "", "nothing is recorded"}, has_no_ledger);
@@ -149,6 +153,10 @@ Result<ExitStatus> serve_command(const Arguments& arguments) {
   flags.declare(line);
   PAWL_TRY(const bool goes_on, line.parse(arguments));
   if (!goes_on) return ExitStatus::kDone;
+  if (flags.json_whitespace != "none" && flags.json_whitespace != "any") {
+    return line.wrong("--json-whitespace is none or any");
+  }
+  if (flags.json_whitespace == "any") flags.model.json_whitespace = grammar::Whitespace::kAny;
   if (!flags.model.common.is_quiet) base::set_log_level(base::LogLevel::kInfo);
 
   const base::SteadyClock clock;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/chat_prompt.h"
 #include "cli/model_session.h"
+#include "grammar/compiler.h"
 #include "model/model.h"
 #include "text/chat_template.h"
 #include "text/prompt_pieces.h"
@@ -29,6 +30,7 @@ constexpr int64_t kTokensAtStart = 64;    // of a step, while others may be on t
 struct Parts {
   ModelSession session;
   std::optional<text::ChatTemplate> chat;
+  std::unique_ptr<grammar::Compiler> compiler;
   std::unique_ptr<engine::Service> service;
 };
 
@@ -133,6 +135,15 @@ Result<std::shared_ptr<const server::ServedModel>> open_served_model(
   served->wake = [&service] { service.wake(); };
   served->stats = [&service] { return service.stats(); };
   served->stop = [&service] { service.stop(); };
+  PAWL_TRY(parts->compiler,
+           grammar::Compiler::create(runtime.tokenizer(), options.json_whitespace));
+  served->compile = [&compiler = *parts->compiler](const grammar::Description& description) {
+    return compiler.compile(description);
+  };
+  served->compile_tools = [&compiler = *parts->compiler](const grammar::ToolUse& use) {
+    return compiler.compile(use);
+  };
+  served->tool_style = &grammar::tool_style_of(parts->chat ? parts->chat->source() : "");
   if (parts->chat) {
     served->render = [&parts = *parts](const server::ChatInput& input) {
       return render(parts, input);

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "engine/service.h"
 #include "engine/step_observer.h"
+#include "grammar/json_grammar.h"
 #include "server/served_model.h"
 
 namespace pawl::cli {
@@ -25,6 +26,7 @@ struct ServeModelOptions {
   std::optional<int64_t> kv_positions;  // none: four contexts
   int64_t max_sequences = 8;
   int64_t max_waiting = 64;
+  grammar::Whitespace json_whitespace = grammar::Whitespace::kNone;
   std::optional<std::string> chat_template;  // a file or a name; none: the model's own
 };
 

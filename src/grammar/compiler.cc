@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grammar/compiler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 
@@ -72,10 +74,10 @@ Result<std::string> text_of_choice(const Description& description) {
 
 }  // namespace
 
-std::shared_ptr<policy::Constraint> Compiled::constraint() const {
-  auto walk = grammar_->walk();
-  if (!walk.ok()) return nullptr;
-  return std::make_shared<WalkConstraint>(std::move(*walk), worker_);
+Result<std::shared_ptr<policy::Constraint>> Compiled::constraint() const {
+  PAWL_TRY(bridge::Walk walk, grammar_->walk());
+  return std::shared_ptr<policy::Constraint>(std::make_shared<WalkConstraint>(
+      GuardedWalk(std::move(walk), texts_, shapes_), worker_));
 }
 
 Result<std::string> Compiled::check(std::string_view answer) const {
@@ -83,8 +85,17 @@ Result<std::string> Compiled::check(std::string_view answer) const {
   return judge_->check(answer);
 }
 
-Compiler::Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary, Whitespace whitespace)
+Result<std::string> Compiled::check_call(std::string_view tool, std::string_view arguments) const {
+  for (const auto& [name, judge] : tool_judges_) {
+    if (name == tool) return judge.check(arguments);
+  }
+  return std::string("the tool was not offered");
+}
+
+Compiler::Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary,
+                   std::shared_ptr<const TokenTexts> texts, Whitespace whitespace)
     : vocabulary_(std::move(vocabulary)),
+      texts_(std::move(texts)),
       whitespace_(whitespace),
       worker_(std::make_shared<MaskWorker>()) {}
 
@@ -94,9 +105,10 @@ Result<std::unique_ptr<Compiler>> Compiler::create(const text::Tokenizer& tokeni
     auto ids = tokenizer.encode(text, {.add_bos = false, .parse_special = false});
     return ids.ok() ? std::move(*ids) : std::vector<base::TokenId>();
   };
+  const auto texts = std::make_shared<const TokenTexts>(words_of(tokenizer));
   PAWL_TRY(auto vocabulary,
-           bridge::Vocabulary::create(words_of(tokenizer), tokenizer.vocab().end_ids(), tokenize));
-  return std::unique_ptr<Compiler>(new Compiler(std::move(vocabulary), whitespace));
+           bridge::Vocabulary::create(texts->words, tokenizer.vocab().end_ids(), tokenize));
+  return std::unique_ptr<Compiler>(new Compiler(std::move(vocabulary), texts, whitespace));
 }
 
 Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& description) {
@@ -106,8 +118,20 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& des
                      std::to_string(kMaxSourceBytes) + " are allowed",
                  ""};
   }
-  const std::string named =
-      std::to_string(static_cast<int>(description.kind)) + "\n" + description.source;
+  return kept(std::to_string(static_cast<int>(description.kind)) + "\n" + description.source,
+              [&] { return compile_new(description); });
+}
+
+Result<std::shared_ptr<const Compiled>> Compiler::compile(const ToolUse& use) {
+  std::string named =
+      fmt::format("tools {} {} {}", use.style->name, use.must_call, use.may_call_many);
+  for (const Tool& tool : use.tools) named += "\n" + tool.name + " " + tool.parameters.dump();
+  return kept(named, [&] { return compile_new(use); });
+}
+
+Result<std::shared_ptr<const Compiled>> Compiler::kept(
+    const std::string& named,
+    const std::function<Result<std::shared_ptr<const Compiled>>()>& make) {
   const std::string key = base::sha256_hex(std::as_bytes(std::span(named)));
   {
     const std::scoped_lock lock(mutex_);
@@ -117,11 +141,23 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& des
       return known->compiled;
     }
   }
-  PAWL_TRY(auto compiled, compile_new(description));
+  PAWL_TRY(auto compiled, make());
   const std::scoped_lock lock(mutex_);
   cache_.push_front({key, compiled});
   if (cache_.size() > kKept) cache_.pop_back();
   return compiled;
+}
+
+Result<std::shared_ptr<const Compiled>> Compiler::compile_new(const ToolUse& use) const {
+  const auto made = std::make_shared<Compiled>();
+  PAWL_TRY(ToolGrammarText grammar, tool_grammar(use, whitespace_));
+  PAWL_TRY(made->grammar_, bridge::Grammar::compile(vocabulary_, bridge::Grammar::Source::kNodes,
+                                                    grammar.text, {}));
+  made->notes_ = std::move(grammar.notes);
+  made->tool_judges_ = std::move(grammar.judges);
+  made->texts_ = texts_;
+  made->worker_ = worker_;
+  return std::shared_ptr<const Compiled>(made);
 }
 
 Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
@@ -141,6 +177,7 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
                bridge::Validator::compile(schema.dump(), grammar.draft, true));
       text = std::move(grammar.text);
       made->notes_ = std::move(grammar.notes);
+      made->shapes_ = std::make_shared<const GuardShapes>(std::move(grammar.shapes));
       made->judge_ = std::make_unique<bridge::Validator>(std::move(judge));
       break;
     }
@@ -164,6 +201,7 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
   const auto source = description.kind == Kind::kLark ? bridge::Grammar::Source::kLark
                                                       : bridge::Grammar::Source::kNodes;
   PAWL_TRY(made->grammar_, bridge::Grammar::compile(vocabulary_, source, text, {}));
+  made->texts_ = texts_;
   made->worker_ = worker_;
   return std::shared_ptr<const Compiled>(made);
 }

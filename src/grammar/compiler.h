@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -16,8 +17,10 @@
 #include "base/result.h"
 #include "bridge/grammar.h"
 #include "bridge/validator.h"
+#include "grammar/guarded_walk.h"
 #include "grammar/json_grammar.h"
 #include "grammar/mask_worker.h"
+#include "grammar/tool_grammar.h"
 #include "policy/constraint.h"
 #include "text/tokenizer.h"
 
@@ -39,11 +42,13 @@ struct Description {
 // Immutable; shared by the constraints made of it.
 class Compiled {
  public:
-  std::shared_ptr<policy::Constraint> constraint() const;
+  base::Result<std::shared_ptr<policy::Constraint>> constraint() const;
 
   // Empty: a whole answer that obeys; else what is wrong with it. Only a schema has a judge of its
   // own; of the others every answer that the grammar lets end is right.
   base::Result<std::string> check(std::string_view answer) const;
+  // The same for the arguments of a call. A tool that was not offered is wrong.
+  base::Result<std::string> check_call(std::string_view tool, std::string_view arguments) const;
 
   // What of the schema is not enforced, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -51,8 +56,11 @@ class Compiled {
  private:
   friend class Compiler;
   std::shared_ptr<const bridge::Grammar> grammar_;
+  std::shared_ptr<const TokenTexts> texts_;
+  std::shared_ptr<const GuardShapes> shapes_;  // null: no JSON
   std::shared_ptr<MaskWorker> worker_;
   std::unique_ptr<bridge::Validator> judge_;
+  std::vector<std::pair<std::string, bridge::Validator>> tool_judges_;
   std::vector<std::string> notes_;
 };
 
@@ -67,13 +75,22 @@ class Compiler {
   // cannot be enforced exactly. The message names the offender; `where` is a path in a schema, or
   // empty.
   base::Result<std::shared_ptr<const Compiled>> compile(const Description& description);
+  // The same for answers that call tools; the error's message names the tool.
+  base::Result<std::shared_ptr<const Compiled>> compile(const ToolUse& use);
 
  private:
-  Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary, Whitespace whitespace);
+  Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary,
+           std::shared_ptr<const TokenTexts> texts, Whitespace whitespace);
 
   base::Result<std::shared_ptr<const Compiled>> compile_new(const Description& description) const;
+  base::Result<std::shared_ptr<const Compiled>> compile_new(const ToolUse& use) const;
+  // From the cache, or made by `make` and kept.
+  base::Result<std::shared_ptr<const Compiled>> kept(
+      const std::string& named,
+      const std::function<base::Result<std::shared_ptr<const Compiled>>()>& make);
 
   const std::shared_ptr<const bridge::Vocabulary> vocabulary_;
+  const std::shared_ptr<const TokenTexts> texts_;
   const Whitespace whitespace_;
   const std::shared_ptr<MaskWorker> worker_;
 

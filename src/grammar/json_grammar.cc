@@ -20,7 +20,6 @@ using schema::Language;
 namespace {
 
 constexpr uint64_t kEmptinessFuel = 50'000;
-constexpr std::string_view kWhitespace = "[ \\t\\n\\r]{1,20}";
 
 }  // namespace
 
@@ -37,14 +36,14 @@ Result<bool> CachedOracle::is_empty(const Language& language) {
   return *answer;
 }
 
-Json any_value_schema() {
-  return Json::object();
-}
-
 Json any_object_schema() {
   Json schema;
   schema["type"] = "object";
   return schema;
+}
+
+Language any_whitespace() {
+  return Language::regex("[ \\t\\n\\r]{1,20}");
 }
 
 Result<JsonGrammarText> json_grammar(const Json& schema, Whitespace whitespace) {
@@ -56,9 +55,10 @@ Result<JsonGrammarText> json_grammar(const Json& schema, Whitespace whitespace) 
   PAWL_TRY(const FormNode start, writer.value(expander.root()));
   PAWL_TRY_VOID(writer.finish());
   std::optional<Language> skip;
-  if (whitespace == Whitespace::kAny) skip = Language::regex(std::string(kWhitespace));
+  if (whitespace == Whitespace::kAny) skip = any_whitespace();
   JsonGrammarText made;
   PAWL_TRY(made.text, form.text(start, skip, oracle));
+  PAWL_TRY(made.shapes, writer.shapes(expander.root()));
   made.notes = expander.notes();
   made.draft = static_cast<int>(document->draft());
   return made;

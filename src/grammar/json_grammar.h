@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "grammar/form.h"
+#include "grammar/repeat_guard.h"
 #include "schema/expand.h"
 
 namespace pawl::grammar {
@@ -18,6 +19,7 @@ namespace pawl::grammar {
 struct JsonGrammarText {
   std::string text;                // the JSON form of bridge.h
   std::vector<std::string> notes;  // what of the schema is not enforced
+  GuardShapes shapes;              // what must not repeat
   int draft = 2020;
 };
 
@@ -30,9 +32,9 @@ enum class Whitespace {
 // cannot be enforced exactly; the message names keyword and path, `where` is the path.
 base::Result<JsonGrammarText> json_grammar(const base::Json& schema, Whitespace whitespace);
 
-// Any JSON text, or any object.
-base::Json any_value_schema();
 base::Json any_object_schema();
+// What Whitespace::kAny allows between two lexemes.
+schema::Language any_whitespace();
 
 // Whether languages are empty, asked once each. Threads: none.
 class CachedOracle final : public schema::LanguageOracle {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "base/utf8.h"
@@ -161,9 +162,14 @@ class ItemStates {
 
 }  // namespace
 
-Result<FormNode> JsonWriter::array(const ArrayPart& part, NodeId owner) {
+Result<FormNode> JsonWriter::array(const ArrayPart& given, NodeId owner) {
+  ArrayPart part = given;
   if (part.unique && part.most.value_or(2) > 1) {
-    return refused(owner, "uniqueItems", "is not supported where there can be two items");
+    has_unique_ = true;
+    PAWL_TRY(const std::vector<std::string> list, value_list(part.rest));
+    const auto count = static_cast<int64_t>(list.size() + part.prefix.size());
+    if (!list.empty()) part.most = std::min(part.most.value_or(count), count);
+    if (part.most && *part.most < part.least) return form_.any({});
   }
   if (part.contains.size() > 1) {
     return refused(owner, "contains", "more than one of it holds in one place");
@@ -257,44 +263,111 @@ Result<FormNode> JsonWriter::member(const Language& name, NodeId node) {
 }
 
 Result<FormNode> JsonWriter::object(const ObjectPart& part, NodeId owner) {
-  if (!part.exists.empty()) return with_one_of(part, owner);
-  return with_members(part, {}, owner);
+  return with_one_of(part, {}, owner);
 }
 
 // One way for each kind of member that would do.
-Result<FormNode> JsonWriter::with_one_of(ObjectPart part, NodeId owner) {
-  const ObjectPart::Exists wanted = std::move(part.exists.back());
+Result<FormNode> JsonWriter::with_one_of(ObjectPart part, std::vector<Kinds> wanted, NodeId owner) {
+  if (part.exists.empty()) return with_members(part, wanted, owner);
+  const ObjectPart::Exists exists = std::move(part.exists.back());
   part.exists.pop_back();
   std::vector<FormNode> options;
-  std::vector<FormNode> others;
-  for (const ObjectPart::Extra& kind : wanted.kinds) {
+  Kinds others;
+  for (const ObjectPart::Extra& kind : exists.kinds) {
     const auto named = std::ranges::find_if(part.named, [&](const ObjectPart::Named& one) {
       return Language::literal(one.name).form().dump() == kind.name.form().dump();
     });
     if (named == part.named.end()) {
-      PAWL_TRY(const FormNode other, member(kind.name, kind.value));
-      others.push_back(other);
+      others.push_back(kind);
       continue;
     }
     ObjectPart with = part;
     ObjectPart::Named& one = with.named[static_cast<size_t>(named - part.named.begin())];
     one.is_required = true;
-    one.value = kind.value;
-    PAWL_TRY(const FormNode option, object(with, owner));
+    one.value = expander_.both(one.value, kind.value);
+    PAWL_TRY(const FormNode option, with_one_of(std::move(with), wanted, owner));
     options.push_back(option);
   }
-  if (!others.empty() && !part.exists.empty()) {
-    return refused(owner, "additionalProperties", "two members that are not named must be there");
-  }
   if (!others.empty()) {
-    PAWL_TRY(const FormNode option, with_members(part, form_.any(std::move(others)), owner));
+    wanted.push_back(std::move(others));
+    PAWL_TRY(const FormNode option, with_one_of(std::move(part), std::move(wanted), owner));
     options.push_back(option);
   }
   return form_.any(std::move(options));
 }
 
-Result<FormNode> JsonWriter::with_members(const ObjectPart& part, std::optional<FormNode> wanted,
+namespace {
+
+// Members beside the named ones, in any order, among which there is one of each wanted kind.
+class WantedMembers {
+ public:
+  // `other` any member; `found[s]` a member that is of every kind in the set s, as bits.
+  WantedMembers(FormNode other, std::vector<FormNode> found, const schema::ObjectPart& part,
+                Form& form)
+      : other_(other), found_(std::move(found)), part_(part), form_(form) {}
+
+  // After `count` members, with the kinds of `wanted` still to come.
+  FormNode after(int64_t count, size_t wanted) {
+    if (wanted == 0) return list(count, std::max<int64_t>(part_.least - count, 0), room(count));
+    const auto known = known_.find({count, wanted});
+    if (known != known_.end()) return known->second;
+    std::vector<FormNode> ways;
+    for (size_t set = wanted; set > 0; set = (set - 1) & wanted) {
+      // So many others before it; where enough are there already, their number does not matter.
+      const int64_t most = part_.most ? *part_.most - count - 1 : std::max<int64_t>(part_.least, 1);
+      for (int64_t before = 0; before <= most; ++before) {
+        const int64_t now = count + before;
+        const bool is_rest = !part_.most && before == most;
+        const FormNode others = list(count, before, is_rest ? std::nullopt : std::optional(before));
+        std::vector<FormNode> parts;
+        if (before > 0) parts.push_back(others);
+        if (now > 0) parts.push_back(form_.literal(","));
+        parts.push_back(found_[set]);
+        parts.push_back(after(now + 1, wanted & ~set));
+        ways.push_back(form_.sequence(std::move(parts)));
+      }
+    }
+    return known_[{count, wanted}] = form_.any(std::move(ways));
+  }
+
+ private:
+  std::optional<int64_t> room(int64_t count) const {
+    return part_.most ? std::optional(std::max<int64_t>(*part_.most - count, 0)) : std::nullopt;
+  }
+
+  FormNode list(int64_t count, int64_t least, std::optional<int64_t> most) {
+    const FormNode with_comma = form_.sequence({form_.literal(","), other_});
+    if (count > 0) return form_.repeat(with_comma, least, most);
+    if (most && *most == 0) return form_.sequence({});
+    const std::optional<int64_t> more = most ? std::optional(*most - 1) : std::nullopt;
+    const FormNode some =
+        form_.sequence({other_, form_.repeat(with_comma, std::max<int64_t>(least - 1, 0), more)});
+    return least > 0 ? some : form_.any({form_.sequence({}), some});
+  }
+
+  FormNode other_;
+  std::vector<FormNode> found_;
+  const schema::ObjectPart& part_;
+  Form& form_;
+  std::map<std::pair<int64_t, size_t>, FormNode> known_;
+};
+
+constexpr size_t kMaxWanted = 3;
+constexpr int64_t kMaxCountBesideWanted = 16;
+
+}  // namespace
+
+Result<FormNode> JsonWriter::with_members(const ObjectPart& part, const std::vector<Kinds>& wanted,
                                           NodeId owner) {
+  if (wanted.size() > kMaxWanted) {
+    return refused(
+        owner, "additionalProperties",
+        fmt::format("more than {} members that are not named must be there", kMaxWanted));
+  }
+  if (!wanted.empty() && std::max(part.most.value_or(0), part.least) > kMaxCountBesideWanted) {
+    return refused(owner, part.most ? "maxProperties" : "minProperties",
+                   "beside a member that must be there and is not named");
+  }
   std::vector<MemberStates::Member> members;
   for (const ObjectPart::Named& one : part.named) {
     PAWL_TRY(const FormNode node, member(Language::literal(one.name), one.value));
@@ -305,29 +378,99 @@ Result<FormNode> JsonWriter::with_members(const ObjectPart& part, std::optional<
     PAWL_TRY(const FormNode node, member(one.name, one.value));
     kinds.push_back(node);
   }
-  const FormNode other = form_.any(std::move(kinds));
-  if (wanted && (part.most || part.least > 1)) {
-    return refused(owner, part.most ? "maxProperties" : "minProperties",
-                   "beside a member that must be there and is not named");
-  }
-  const auto others = [&](int64_t count) {
-    if (!wanted) {
-      const std::optional<int64_t> room =
-          part.most ? std::optional(std::max<int64_t>(*part.most - count, 0)) : std::nullopt;
-      return list(other, count > 0, std::max<int64_t>(part.least - count, 0), room);
-    }
-    const FormNode more = list(other, true, 0, {});
-    const FormNode later = form_.sequence({more, form_.literal(","), *wanted, more});
-    if (count > 0) return later;
-    return form_.any({form_.sequence({*wanted, more}), form_.sequence({other, later})});
-  };
-  MemberStates states(part, std::move(members), others, form_);
+  PAWL_TRY(std::vector<FormNode> found, members_of_all(wanted));
+  WantedMembers others(form_.any(std::move(kinds)), std::move(found), part, form_);
+  const size_t all_wanted = (size_t{1} << wanted.size()) - 1;
+  MemberStates states(
+      part, std::move(members), [&](int64_t count) { return others.after(count, all_wanted); },
+      form_);
   if (states.states() > kMaxStates) {
     return refused(owner, part.most ? "maxProperties" : "minProperties",
                    fmt::format("with members of more than {} ways", kMaxStates));
   }
   const FormNode all = states.all();
   return form_.sequence({form_.literal("{"), all, form_.literal("}")});
+}
+
+// For each set of wanted kinds, as bits: a member that is of all of them.
+Result<std::vector<FormNode>> JsonWriter::members_of_all(const std::vector<Kinds>& wanted) {
+  std::vector<Kinds> sets(size_t{1} << wanted.size());
+  std::vector<FormNode> nodes(1, 0);
+  for (size_t set = 1; set < sets.size(); ++set) {
+    const size_t rest = set & (set - 1);
+    const Kinds& kinds = wanted[static_cast<size_t>(std::countr_zero(set))];
+    if (rest == 0) sets[set] = kinds;
+    for (const ObjectPart::Extra& a : kinds) {
+      for (const ObjectPart::Extra& b : sets[rest]) {
+        sets[set].push_back({Language::all_of({a.name, b.name}), expander_.both(a.value, b.value)});
+      }
+    }
+    std::vector<FormNode> options;
+    for (const ObjectPart::Extra& one : sets[set]) {
+      PAWL_TRY(const FormNode node, member(one.name, one.value));
+      options.push_back(node);
+    }
+    nodes.push_back(form_.any(std::move(options)));
+  }
+  return nodes;
+}
+
+Result<std::vector<std::string>> JsonWriter::value_list(NodeId node) {
+  PAWL_TRY(const Alternatives* parts, expander_.expand(node));
+  std::vector<std::string> list;
+  if (!parts->arrays.empty() || !parts->objects.empty()) return list;
+  for (const schema::NumberPart& part : parts->numbers) {
+    if (part.only.empty()) return std::vector<std::string>();
+    list.insert(list.end(), part.only.begin(), part.only.end());
+  }
+  for (const schema::StringPart& part : parts->strings) {
+    if (part.only.empty()) return std::vector<std::string>();
+    for (const std::string& text : part.only) list.push_back(base::Json(text).dump());
+  }
+  if (parts->may_be_null) list.emplace_back("null");
+  if (parts->may_be_true) list.emplace_back("true");
+  if (parts->may_be_false) list.emplace_back("false");
+  std::ranges::sort(list);
+  const auto last = std::ranges::unique(list);
+  list.erase(last.begin(), last.end());
+  return list;
+}
+
+Result<GuardShapes> JsonWriter::shapes(NodeId root) {
+  GuardShapes made;
+  if (!has_unique_) return made;
+  std::map<NodeId, int32_t> numbers = {{root, 0}};
+  std::vector<NodeId> order = {root};
+  const auto number = [&](NodeId node) {
+    const auto [known, is_new] = numbers.try_emplace(node, static_cast<int32_t>(order.size()));
+    if (is_new) order.push_back(node);
+    return known->second;
+  };
+  for (size_t next = 0; next < order.size(); ++next) {
+    PAWL_TRY(const Alternatives* found, expander_.expand(order[next]));
+    const Alternatives parts = *found;
+    GuardShapes::Shape shape;
+    for (const ArrayPart& part : parts.arrays) {
+      GuardShapes::ArrayShape one;
+      one.is_unique = part.unique.has_value();
+      for (const NodeId item : part.prefix) one.prefix.push_back(number(item));
+      one.rest = number(part.rest);
+      if (part.unique && part.prefix.empty()) {
+        PAWL_TRY(one.only, value_list(part.rest));
+      }
+      shape.arrays.push_back(std::move(one));
+    }
+    for (const ObjectPart& part : parts.objects) {
+      GuardShapes::ObjectShape one;
+      for (const ObjectPart::Named& named : part.named) {
+        one.named.emplace(base::Json(named.name).dump(), number(named.value));
+      }
+      for (const ObjectPart::Extra& extra : part.extras) one.others.push_back(number(extra.value));
+      shape.objects.push_back(std::move(one));
+    }
+    made.shapes.push_back(std::move(shape));
+  }
+  return made;
 }
 
 }  // namespace pawl::grammar

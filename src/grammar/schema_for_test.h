@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "bridge/grammar.h"
 #include "grammar/gbnf.h"
+#include "grammar/guarded_walk.h"
 #include "grammar/json_grammar.h"
 
 namespace pawl::grammar {
@@ -28,6 +29,16 @@ inline const std::shared_ptr<const bridge::Vocabulary>& bytes_vocabulary() {
   return made;
 }
 
+inline const std::shared_ptr<const TokenTexts>& bytes_texts() {
+  static const auto made = [] {
+    std::vector<std::string> words;
+    for (int byte = 0; byte < 256; ++byte) words.emplace_back(1, static_cast<char>(byte));
+    words.emplace_back();
+    return std::make_shared<const TokenTexts>(std::move(words));
+  }();
+  return made;
+}
+
 // What stands where a grammar would: the reason for which it was refused.
 class Compact {
  public:
@@ -38,6 +49,7 @@ class Compact {
     const auto grammar = json_grammar(*json, whitespace);
     if (grammar.ok()) {
       made.notes = grammar->notes;
+      made.guarded = std::make_shared<const GuardShapes>(grammar->shapes);
       made.compile(grammar->text);
     } else {
       made.refusal = grammar.error().message;
@@ -56,13 +68,13 @@ class Compact {
   bool takes(std::string_view text) const {
     EXPECT_EQ(refusal, "");
     if (grammar == nullptr) return false;
-    auto walk = grammar->walk();
+    GuardedWalk walk(*grammar->walk(), bytes_texts(), guarded);
     for (const char c : text) {
-      const auto accepted = walk->accept(static_cast<unsigned char>(c));
+      const auto accepted = walk.accept(static_cast<unsigned char>(c));
       EXPECT_TRUE(accepted.ok()) << accepted.error().message;
       if (!accepted.ok() || !*accepted) return false;
     }
-    return walk->is_complete();
+    return walk.is_complete();
   }
   void expect(std::initializer_list<std::string_view> good,
               std::initializer_list<std::string_view> bad) const {
@@ -71,6 +83,7 @@ class Compact {
   }
 
   std::shared_ptr<const bridge::Grammar> grammar;
+  std::shared_ptr<const GuardShapes> guarded;  // null: no JSON
   std::string refusal, where;
   std::vector<std::string> notes;
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas and instances in, verdicts out: what `bench/maskbench` runs. Lines of JSON on standard
 // input, {"id", "schema", "tests": [{"valid", "data"}]}; lines on standard output, {"id",
-// "refused", "valid_rejected": [i, …], "invalid_accepted": [i, …], "caught": n, "ms"}. An instance
-// is written compactly and fed byte by byte; `caught` are accepted ones that the final check
-// refuses.
+// "refused", "valid_rejected": [{"test", "accepted"}], "invalid_accepted": [i, …], "caught": n,
+// "ms"}. An instance is written compactly and fed byte by byte, its members in whatever order is
+// accepted; `caught` are accepted ones that the final check refuses. With "walks": n in a line so
+// many texts are made by chance and checked: "walks": {"whole", "cut", "stuck", "invalid": [text,
+// …]}.
 #include <fmt/format.h>
 
 #include <iostream>
+#include <random>
 #include <string>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "bridge/grammar.h"
 #include "bridge/validator.h"
+#include "grammar/guarded_walk.h"
 #include "grammar/json_grammar.h"
 
 namespace {
@@ -22,45 +26,132 @@ using pawl::bridge::Grammar;
 
 constexpr pawl::base::TokenId kEnd = 256;
 
-std::shared_ptr<const pawl::bridge::Vocabulary> bytes_vocabulary() {
+std::vector<std::string> bytes_words() {
   std::vector<std::string> words;
   for (int byte = 0; byte < 256; ++byte) words.emplace_back(1, static_cast<char>(byte));
-  words.emplace_back("<end>");
+  words.emplace_back();
+  return words;
+}
+
+std::shared_ptr<const pawl::bridge::Vocabulary> bytes_vocabulary() {
   const std::vector<pawl::base::TokenId> end_ids = {kEnd};
-  auto made = pawl::bridge::Vocabulary::create(words, end_ids, {});
+  auto made = pawl::bridge::Vocabulary::create(bytes_words(), end_ids, {});
   return made.ok() ? *made : nullptr;
 }
 
-// JSON without any white space: the dump of ours has some after commas and colons.
-void append_compact(const Json& value, std::string& out) {
-  if (const Json::Object* members = value.as_object(); members != nullptr) {
-    out += '{';
-    for (size_t i = 0; i < members->size(); ++i) {
-      out += (i > 0 ? "," : "") + Json((*members)[i].key).dump() + ":";
-      append_compact((*members)[i].value, out);
-    }
-    out += '}';
-  } else if (const Json::Array* items = value.as_array(); items != nullptr) {
-    out += '[';
-    for (size_t i = 0; i < items->size(); ++i) {
-      if (i > 0) out += ',';
-      append_compact((*items)[i], out);
-    }
-    out += ']';
-  } else {
-    out += value.dump();
-  }
-}
+// A text under way, and the way back.
+class Feeder {
+ public:
+  Feeder(const Grammar& grammar, std::shared_ptr<const pawl::grammar::TokenTexts> texts,
+         std::shared_ptr<const pawl::grammar::GuardShapes> shapes)
+      : walk_(*grammar.walk(), std::move(texts), std::move(shapes)) {}
 
-// How many bytes are accepted, and whether the text may end there.
-bool accepts(const Grammar& grammar, const std::string& text, size_t& bytes) {
-  auto walk = grammar.walk();
-  if (!walk.ok()) return false;
-  for (bytes = 0; bytes < text.size(); ++bytes) {
-    const auto accepted = walk->accept(static_cast<unsigned char>(text[bytes]));
-    if (!accepted.ok() || !*accepted) return false;
+  // The value, compactly, its members in some order that is accepted.
+  bool value(const Json& value) {
+    const Json::Object* members = value.as_object();
+    const Json::Array* items = value.as_array();
+    if (members != nullptr) {
+      std::vector<bool> used(members->size());
+      return text("{") && (this->members(*members, used, 0) || undo(1));
+    }
+    if (items == nullptr) return text(value.dump());
+    const size_t start = fed_.size();
+    bool is_ok = text("[");
+    for (size_t i = 0; i < items->size() && is_ok; ++i) {
+      is_ok = (i == 0 || text(",")) && this->value((*items)[i]);
+    }
+    return (is_ok && text("]")) || undo(fed_.size() - start);
   }
-  return walk->is_complete();
+
+  bool is_complete() const { return walk_.is_complete(); }
+  const std::string& longest() const { return longest_; }
+
+ private:
+  static constexpr int64_t kMaxBytes = 200'000;
+
+  bool members(const Json::Object& members, std::vector<bool>& used, size_t count) {
+    if (count == members.size()) return text("}");
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (used[i]) continue;
+      const size_t start = fed_.size();
+      used[i] = true;
+      const std::string key = (count > 0 ? "," : "") + Json(members[i].key).dump() + ":";
+      if (text(key) && value(members[i].value) && this->members(members, used, count + 1)) {
+        return true;
+      }
+      used[i] = false;
+      undo(fed_.size() - start);
+    }
+    return false;
+  }
+
+  bool text(const std::string& bytes) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const auto accepted = walk_.accept(static_cast<unsigned char>(bytes[i]));
+      if (++bytes_ > kMaxBytes || !accepted.ok() || !*accepted) {
+        undo(i);
+        return false;
+      }
+      fed_ += bytes[i];
+      if (fed_.size() > longest_.size()) longest_ = fed_;
+    }
+    return true;
+  }
+
+  bool undo(size_t bytes) {
+    if (bytes > 0 && !walk_.rollback(static_cast<int64_t>(bytes)).ok()) bytes_ = kMaxBytes;
+    fed_.resize(fed_.size() - bytes);
+    return false;
+  }
+
+  pawl::grammar::GuardedWalk walk_;
+  std::string fed_, longest_;
+  int64_t bytes_ = 0;
+};
+
+// Texts that come of choosing by chance among what a mask allows. Uniform bytes are worse than any
+// model at any temperature.
+Json walked(const Grammar& grammar, const std::shared_ptr<const pawl::grammar::TokenTexts>& texts,
+            const std::shared_ptr<const pawl::grammar::GuardShapes>& shapes,
+            const pawl::bridge::Validator& judge, int64_t walks) {
+  constexpr int kMaxBytes = 1500;
+  int64_t whole = 0, cut = 0, stuck = 0;
+  Json invalid = Json::array();
+  std::vector<uint64_t> mask(5);
+  for (int64_t seed = 0; seed < walks; ++seed) {
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    pawl::grammar::GuardedWalk walk(*grammar.walk(), texts, shapes);
+    std::string text;
+    bool is_over = false;
+    while (!is_over && text.size() < kMaxBytes) {
+      std::vector<pawl::base::TokenId> allowed;
+      if (walk.fill_mask(mask).ok()) {
+        for (pawl::base::TokenId id = 0; id <= kEnd; ++id) {
+          const auto place = static_cast<size_t>(id);
+          if ((mask[place / 64] >> (place % 64)) & 1) allowed.push_back(id);
+        }
+      }
+      if (allowed.empty()) break;
+      const pawl::base::TokenId id = allowed[random() % allowed.size()];
+      const auto accepted = walk.accept(id);
+      if (!accepted.ok() || !*accepted) break;
+      is_over = id == kEnd;
+      if (!is_over) text += static_cast<char>(id);
+    }
+    if (!is_over) {
+      ++(text.size() < kMaxBytes ? stuck : cut);
+      continue;
+    }
+    ++whole;
+    const auto checked = judge.check(text);
+    if (!checked.ok() || !checked->empty()) invalid.push_back(text);
+  }
+  Json verdict;
+  verdict["whole"] = whole;
+  verdict["cut"] = cut;
+  verdict["stuck"] = stuck;
+  verdict["invalid"] = std::move(invalid);
+  return verdict;
 }
 
 Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabulary>& vocabulary) {
@@ -68,6 +159,7 @@ Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabula
   verdict["id"] = *line.find("id");
   const pawl::base::SteadyClock clock;
   const int64_t start_ns = clock.now_ns();
+  static const auto texts = std::make_shared<const pawl::grammar::TokenTexts>(bytes_words());
   const Json& schema = *line.find("schema");
   auto text = pawl::grammar::json_grammar(schema, pawl::grammar::Whitespace::kNone);
   std::string refused = text.ok() ? "" : text.error().message;
@@ -83,25 +175,24 @@ Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabula
   verdict["ms"] = static_cast<double>(clock.now_ns() - start_ns) / 1e6;
   verdict["refused"] = refused.empty() ? Json() : Json(refused);
   if (!refused.empty()) return verdict;
+  const auto shapes = std::make_shared<const pawl::grammar::GuardShapes>(text->shapes);
   Json rejected = Json::array(), accepted = Json::array();
   int64_t caught = 0, index = 0;
   const Json* tests = line.find("tests");
   for (const Json& test : tests == nullptr ? Json::Array() : *tests->as_array()) {
-    std::string instance;
-    append_compact(*test.find("data"), instance);
-    size_t bytes = 0;
-    const bool is_accepted = accepts(*grammar, instance, bytes);
+    Feeder feeder(*grammar, texts, shapes);
+    const bool is_accepted = feeder.value(*test.find("data")) && feeder.is_complete();
     const bool is_valid = test.find("valid")->to_bool().value_or(false);
     if (is_valid && !is_accepted) {
       Json where;
       where["test"] = index;
-      where["accepted"] = instance.substr(0, bytes).substr(bytes > 120 ? bytes - 120 : 0);
-      where["refused"] = instance.substr(bytes, 60);
+      const std::string& fed = feeder.longest();
+      where["accepted"] = fed.substr(fed.size() > 160 ? fed.size() - 160 : 0);
       rejected.push_back(std::move(where));
     }
     if (!is_valid && is_accepted) {
       accepted.push_back(index);
-      auto checked = judge->check(instance);
+      auto checked = judge->check(test.find("data")->dump());
       caught += checked.ok() && !checked->empty() ? 1 : 0;
     }
     ++index;
@@ -109,6 +200,9 @@ Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabula
   verdict["valid_rejected"] = std::move(rejected);
   verdict["invalid_accepted"] = std::move(accepted);
   verdict["caught"] = caught;
+  if (const Json* walks = line.find("walks"); walks != nullptr) {
+    verdict["walks"] = walked(*grammar, texts, shapes, *judge, walks->to_int64().value_or(0));
+  }
   return verdict;
 }
 

@@ -13,9 +13,9 @@ using base::ErrorCode;
 using base::Result;
 
 struct WalkConstraint::State {
-  explicit State(bridge::Walk taken) : walk(std::move(taken)) {}
+  explicit State(GuardedWalk taken) : walk(std::move(taken)) {}
 
-  bridge::Walk walk;            // of whoever does not wait: the job's while is_busy
+  GuardedWalk walk;             // of whoever does not wait: the job's while is_busy
   std::vector<uint64_t> words;  // the next mask, while has_mask
   Result<void> filled;
   bool has_mask = false;
@@ -26,7 +26,7 @@ struct WalkConstraint::State {
   bool is_busy = false;
 };
 
-WalkConstraint::WalkConstraint(bridge::Walk walk, std::shared_ptr<MaskWorker> worker)
+WalkConstraint::WalkConstraint(GuardedWalk walk, std::shared_ptr<MaskWorker> worker)
     : state_(std::make_shared<State>(std::move(walk))), worker_(std::move(worker)) {}
 
 WalkConstraint::~WalkConstraint() = default;

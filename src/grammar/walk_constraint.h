@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bridge/grammar.h"
+#include "grammar/guarded_walk.h"
 #include "grammar/mask_worker.h"
 #include "policy/constraint.h"
 
@@ -20,7 +20,7 @@ namespace pawl::grammar {
 class WalkConstraint final : public policy::Constraint {
  public:
   // worker: null computes each mask when it is asked for.
-  WalkConstraint(bridge::Walk walk, std::shared_ptr<MaskWorker> worker);
+  WalkConstraint(GuardedWalk walk, std::shared_ptr<MaskWorker> worker);
   ~WalkConstraint() override;
 
   base::Result<void> fill_mask(policy::TokenMask& mask) override;

@@ -87,6 +87,8 @@ struct ExistsRule {
 struct Branch {
   uint8_t types = kAllBits;
   std::vector<Language> numbers;  // among the plain spellings; empty: every number
+  std::optional<std::vector<std::string>> only_numbers;  // spellings, when these are all there are
+  size_t number_lists = 0;                               // of `numbers`, that say nothing else
   StringDemand string;
 
   std::vector<ItemRule> items;

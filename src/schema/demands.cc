@@ -83,7 +83,10 @@ class Demands {
         for (const std::string& number : list.numbers) {
           numbers.push_back(Language::literal(number));
         }
-        if (!numbers.empty()) branch.numbers.push_back(Language::any_of(std::move(numbers)));
+        if (!numbers.empty()) {
+          branch.numbers.push_back(Language::any_of(std::move(numbers)));
+          if (++branch.number_lists == 1) branch.only_numbers = list.numbers;
+        }
         if (!branch.string.only) {
           branch.string.only = list.strings;
         } else {

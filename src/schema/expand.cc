@@ -223,14 +223,22 @@ Result<void> Expander::add_parts(Branch& branch, Alternatives& parts) {
     if ((branch.types & kNumberBits) == kIntegerBit) all.push_back(integers());
     if ((branch.types & kNumberBits) == kFractionBit) all.push_back(fractions());
     if (all.empty()) all.push_back(any_number());
-    add_once(parts.numbers, {Language::all_of(std::move(all))});
+    std::vector<std::string> only;
+    if (branch.number_lists == 1 && branch.numbers.size() == 1) only = *branch.only_numbers;
+    std::erase_if(only, [&](const std::string& number) {
+      const bool is_fraction = number.find('.') != std::string::npos;
+      return (branch.types & (is_fraction ? kFractionBit : kIntegerBit)) == 0;
+    });
+    add_once(parts.numbers, {Language::all_of(std::move(all)), std::move(only)});
   }
   if ((branch.types & kStringBit) != 0) {
     const StringDemand& string = branch.string;
     std::vector<Language> all = string.languages;
     if (string.least > 0 || string.most) all.push_back(Language::length(string.least, string.most));
+    std::vector<std::string> only;
+    if (string.only && all.empty()) only = *string.only;
     if (string.only) all.push_back(Language::any_of_literals(*string.only));
-    add_once(parts.strings, {Language::all_of(std::move(all))});
+    add_once(parts.strings, {Language::all_of(std::move(all)), std::move(only)});
   }
   if ((branch.types & kArrayBit) != 0) PAWL_TRY_VOID(add_array(branch, parts));
   if ((branch.types & kObjectBit) != 0) PAWL_TRY_VOID(add_object(branch, parts));

@@ -23,9 +23,11 @@ using NodeId = int32_t;  // a set of schemas that a value obeys; of none: any va
 
 struct NumberPart {
   Language language;
+  std::vector<std::string> only;  // spellings, where they are a list; empty: no list is known
 };
 struct StringPart {
-  Language language;  // of the decoded text
+  Language language;              // of the decoded text
+  std::vector<std::string> only;  // texts, as above
 };
 struct ArrayPart {
   struct Contains {
@@ -91,6 +93,7 @@ class Expander {
       : document_(document), oracle_(oracle), limits_(limits) {}
 
   NodeId root();
+  NodeId node_of(SchemaId schema) { return intern({Literal{schema}}); }
   // Errors: kUnsupported with keyword and path in the message for what cannot be said exactly or
   // is past a limit, kInvalidArgument for what is no schema; `where` is the path.
   base::Result<const Alternatives*> expand(NodeId node);

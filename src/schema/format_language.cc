@@ -59,8 +59,7 @@ std::string ipv6() {
 Language hostname() {
   const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z\\-]{0,61}[0-9A-Za-z])?";
   return Language::all_of({Language::regex(fmt::format("{0}(?:\\.{0})*", label)),
-                           Language::length(1, 253),
-                           Language::complement(Language::regex("(?s:.*)..\\-\\-(?s:.*)"))});
+                           Language::regex("(?s:.{1,253})")});
 }
 
 // RFC 5321 §4.1.2, without quoted local parts.
@@ -109,6 +108,30 @@ std::string uri_template() {
       variable);
 }
 
+// ECMA-262 expressions, with groups three deep: deeper ones are not regular together.
+std::string expression() {
+  const std::string escape =
+      "\\\\(?:[dDwWsSbBtnrfv0^$\\\\.*+?()\\[\\]{}|/\\-]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})";
+  const std::string range = "(?:[a-z]\\-z|[A-Z]\\-Z|[0-9]\\-9|a\\-[a-z]|A\\-[A-Z]|0\\-[0-9])";
+  const std::string members =
+      fmt::format("\\[\\^?(?:{}|{}|[^\\\\\\]\\-\\x00-\\x1F])+\\-?\\]", escape, range);
+  const std::string character = "[^\\\\^$.*+?()\\[\\]{}|\\x00-\\x1F]";
+  // The second number is not below the first.
+  const std::string count =
+      "(?:[*+?]\\??|\\{(?:[0-9]{1,3}|[0-9]{1,3},|0,[0-9]|1,[1-9]|2,[2-9]|3,[3-9]|4,[4-9]|5,[5-9]|6,"
+      "[6-9]"
+      "|7,[7-9]|8,[89]|[0-9],[1-9][0-9]{1,2})\\}\\?"
+      "?)?";
+  std::string level =
+      fmt::format("(?:(?:{}|\\.|{}|{}){}|[\\^$])*", character, escape, members, count);
+  for (int depth = 0; depth < 3; ++depth) {
+    const std::string inner = fmt::format("{0}(?:\\|{0})*", level);
+    level = fmt::format("(?:(?:{}|\\.|{}|{}|\\((?:\\?[:=!])?{}\\)){}|[\\^$])*", character, escape,
+                        members, inner, count);
+  }
+  return fmt::format("{0}(?:\\|{0})*", level);
+}
+
 Language made(std::string_view name) {
   const auto regex = [](std::string text) { return Language::regex(std::move(text)); };
   const std::string hex = "[0-9A-Fa-f]";
@@ -125,6 +148,7 @@ Language made(std::string_view name) {
   if (name == "relative-json-pointer") {
     return regex("(?:0|[1-9][0-9]{0,9})(?:#|(?:/(?:[^/~]|~[01])*)*)");
   }
+  if (name == "regex") return regex(expression());
   if (name == "uri-template") return regex(uri_template());
   const Uri uri(name == "iri" || name == "iri-reference");
   if (name == "uri" || name == "iri") return regex(uri.whole);
@@ -138,7 +162,8 @@ std::optional<Language> format_language(std::string_view name) {
       "date",          "time",         "date-time",     "duration",
       "ipv4",          "ipv6",         "uuid",          "hostname",
       "email",         "json-pointer", "uri",           "uri-template",
-      "uri-reference", "iri",          "iri-reference", "relative-json-pointer"};
+      "uri-reference", "iri",          "iri-reference", "relative-json-pointer",
+      "regex"};
   for (const std::string_view known : kKnown) {
     if (known == name) return made(name);
   }

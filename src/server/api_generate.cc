@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "server/answer_format.h"
 #include "server/api.h"
 #include "server/chat_request.h"
+#include "server/tool_calls.h"
 
 namespace pawl::server {
 
@@ -25,12 +27,61 @@ Result<void> check_model(const Json& body, const ServedModel& model) {
                "model"};
 }
 
+Result<void> add_tools(const grammar::ToolUse& use, const ServedModel& model,
+                       GenerationRequest& wanted) {
+  // Without a spelling of its own, a model is not made to call: what it says is text.
+  if (!use.must_call && use.style->trigger.empty()) return {};
+  auto compiled = model.compile_tools(use);
+  if (!compiled.ok()) {
+    Error error = compiled.error();
+    error.message = "'tools': " + error.message;
+    error.where = "tools";
+    return error;
+  }
+  wanted.format = std::move(*compiled);
+  wanted.tool_style = use.style;
+  return {};
+}
+
+// Compiles what the answer is to look like. What cannot be obeyed is said before anything is made.
+Result<void> add_format(const Json& body, const ServedModel& model, GenerationRequest& wanted) {
+  PAWL_TRY(const auto format, read_answer_format(body));
+  if (wanted.route == Route::kChat && model.tool_style != nullptr) {
+    PAWL_TRY(const auto use, read_tool_use(body, *model.tool_style));
+    if (use && format && use->must_call) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' and a call that 'tool_choice' asks for exclude each other",
+                               format->field),
+                   format->field};
+    }
+    if (use && !format) return add_tools(*use, model, wanted);
+  }
+  if (!format) return {};
+  if (!model.compile) {
+    return Error{ErrorCode::kUnsupported,
+                 fmt::format("'{}': this model gives free text only", format->field),
+                 format->field};
+  }
+  auto compiled = model.compile(format->description);
+  if (!compiled.ok()) {
+    Error error = compiled.error();
+    error.message = fmt::format("'{}': {}", format->field, error.message);
+    error.where = format->field + error.where;
+    return error;
+  }
+  wanted.format = std::move(*compiled);
+  return {};
+}
+
 Result<GenerationRequest> read_generation(const HttpRequest& request, Route route,
                                           const Limits& limits, const ServedModel& model) {
   PAWL_TRY(const Json body, parse_body(request.body, limits));
   PAWL_TRY_VOID(check_model(body, model));
-  if (route == Route::kChat) return read_chat(body, limits, model);
-  return read_completion(body, limits, model.context, *model.tokenizer);
+  PAWL_TRY(GenerationRequest wanted,
+           route == Route::kChat ? read_chat(body, limits, model)
+                                 : read_completion(body, limits, model.context, *model.tokenizer));
+  PAWL_TRY_VOID(add_format(body, model, wanted));
+  return wanted;
 }
 
 engine::Request engine_request(const GenerationRequest& wanted, int sequence, int64_t received_ns) {
@@ -95,9 +146,16 @@ Result<std::shared_ptr<ReplyStream>> Api::start(const Admission& admission,
   row.is_stream = wanted.is_stream;
   for (const auto& prompt : wanted.prompts)
     row.prompt_tokens += static_cast<int64_t>(prompt.size());
-  ReplyHead head{wanted.route, row.id, row.received_ms / 1000, served->name, wanted.policy.seed};
+  ReplyHead head{wanted.route,       row.id, row.received_ms / 1000, served->name,
+                 wanted.policy.seed, {}};
+  if (wanted.format != nullptr) head.notes = wanted.format->notes();
 
   const int sequences = wanted.sequences();
+  std::vector<std::shared_ptr<policy::Constraint>> constraints(static_cast<size_t>(sequences));
+  for (auto& constraint : constraints) {
+    if (wanted.format == nullptr) break;
+    PAWL_TRY(constraint, wanted.format->constraint());
+  }
   LiveRequest::Ways ways;
   ways.wake_engine = [served] { served->wake(); };
   ways.post_delivery = [post = post_](std::shared_ptr<LiveRequest> live) {
@@ -112,6 +170,7 @@ Result<std::shared_ptr<ReplyStream>> Api::start(const Admission& admission,
     engine::Request one = engine_request(wanted, i, request.received_ns);
     // Requests of different keys share no prefixes: how fast one is would tell what another asked.
     one.cache_salt = admission.key_name + '\n' + one.cache_salt;
+    one.constraint = std::move(constraints[static_cast<size_t>(i)]);
     one.stop_token = live->stop_token();
     one.sink = live->make_sink(i);
     auto accepted = served->submit(std::move(one));

@@ -112,16 +112,9 @@ Result<Json> read_message(const Json& given, const std::string& where) {
 Result<Json> read_tools(const FieldReader& fields, const Limits& limits) {
   const Json* tools = fields.find("tools");
   const Json* choice = fields.find("tool_choice");
-  if (choice != nullptr) {
-    const std::string* name = choice->as_string();
-    if (name == nullptr || *name == "required") {
-      return Error{ErrorCode::kUnsupported,
-                   "'tool_choice' can be none or auto: forced calls are not there yet",
-                   "tool_choice"};
-    }
-    if (*name == "none") return Json();
-    if (*name != "auto") return wrong("tool_choice", "is not none or auto");
-  }
+  const bool wants_none =
+      choice != nullptr && choice->as_string() != nullptr && *choice->as_string() == "none";
+  if (wants_none) return Json();
   if (tools == nullptr) return Json();
   if (tools->as_array() == nullptr) return fields.wrong("tools", "an array");
   if (tools->as_array()->size() > static_cast<size_t>(limits.tools)) {

@@ -29,8 +29,9 @@ constexpr FieldRow kFields[] = {
     {"model", kBoth, kRead, "", "the served model's name; may be left out"},
     {"messages", kChat, kRead, "", "roles system, developer, user, assistant, tool; text content"},
     {"prompt", kCompletion, kRead, "", "a text, an array of texts, of ids, or of arrays of ids"},
-    {"tools", kChat, kRead, "", "given to the chat template"},
-    {"tool_choice", kChat, kRead, "", "none or auto; required and a named tool are refused"},
+    {"tools", kChat, kRead, "", "given to the chat template; arguments obey their schemas"},
+    {"tool_choice", kChat, kRead, "", "none, auto, required, or a named function"},
+    {"parallel_tool_calls", kChat, kRead, "", "false: at most one call"},
     {"continue_final_message", kChat, kRead, "", "the last assistant message is gone on with"},
     {"add_generation_prompt", kChat, kRead, "", "whether the template opens an assistant turn"},
     {"chat_template_kwargs", kChat, kRead, "", "variables for the template"},
@@ -57,6 +58,16 @@ constexpr FieldRow kFields[] = {
      "token_ids and prompt_token_ids in the reply; ids in log-probabilities"},
     {"return_token_times", kBoth, kRead, "",
      "token_times_ms: when each token was chosen, from receiving the request"},
+    // What the answer is to look like; at most one of these
+    {"response_format", kBoth, kRead, "", "text, json_object, or json_schema with a schema"},
+    {"grammar", kBoth, kRead, "", "GBNF, or Lark as llguidance reads it"},
+    {"regex", kBoth, kRead, "", "the whole answer matches"},
+    {"choice", kBoth, kRead, "", "an array of texts: the answer is one of them"},
+    {"json_schema", kBoth, kRead, "", "a schema, as llama.cpp's server has it"},
+    {"guided_json", kBoth, kRead, "", "a schema, or its text"},
+    {"guided_regex", kBoth, kRead, "", "the same as regex"},
+    {"guided_choice", kBoth, kRead, "", "the same as choice"},
+    {"guided_grammar", kBoth, kRead, "", "the same as grammar"},
     // Scheduling
     {"cache_salt", kBoth, kRead, "", "prefixes are shared among requests of one salt only"},
     {"priority", kBoth, kRead, "", "-100 to 100, smaller goes first"},
@@ -68,9 +79,6 @@ constexpr FieldRow kFields[] = {
     // Known, and not done
     {"store", kBoth, kRefused, "[false]", "nothing is stored"},
     {"service_tier", kChat, kRefused, "[\"auto\",\"default\"]", "there is one tier"},
-    {"parallel_tool_calls", kChat, kRefused, "[true]", "the model decides"},
-    {"response_format", kChat, kRefused, "[{\"type\":\"text\"}]",
-     "structured answers are not there yet"},
     {"modalities", kChat, kRefused, "[[\"text\"]]", "text only"},
     {"audio", kChat, kRefused, "", "text only"},
     {"prediction", kChat, kRefused, "", "predicted outputs are not there"},
@@ -85,12 +93,6 @@ constexpr FieldRow kFields[] = {
     {"function_call", kChat, kRefused, "[\"none\",\"auto\"]", "deprecated; use tool_choice"},
     {"suffix", kCompletion, kRefused, "[\"\"]", "text before a given end is not there"},
     {"best_of", kCompletion, kRefused, "[1]", "choices are not ranked; use n"},
-    {"grammar", kBoth, kRefused, "[\"\"]", "structured answers are not there yet"},
-    {"json_schema", kBoth, kRefused, "", "structured answers are not there yet"},
-    {"guided_json", kBoth, kRefused, "", "structured answers are not there yet"},
-    {"guided_regex", kBoth, kRefused, "", "structured answers are not there yet"},
-    {"guided_grammar", kBoth, kRefused, "", "structured answers are not there yet"},
-    {"guided_choice", kBoth, kRefused, "", "structured answers are not there yet"},
 };
 
 const FieldRow* find_field(std::string_view name, Route route) {

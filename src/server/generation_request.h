@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/request.h"
+#include "grammar/compiler.h"
 #include "server/fields.h"
 #include "server/limits.h"
 #include "text/tokenizer.h"
@@ -38,6 +39,11 @@ struct GenerationRequest {
   bool wants_ids = false;
   bool wants_times = false;
   bool wants_echo = false;
+
+  // What the answer is to look like; null: free text.
+  std::shared_ptr<const grammar::Compiled> format;
+  // How calls of tools are spelled in the answer; null: none is one.
+  const grammar::ToolStyle* tool_style = nullptr;
 
   int sequences() const { return choices * static_cast<int>(prompts.size()); }
 };

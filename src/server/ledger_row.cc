@@ -106,6 +106,7 @@ LedgerRow ended_row(LedgerRow row, std::span<const engine::Finished> sequences, 
     row.cached_tokens += one.usage.cached_tokens;
     row.computed_tokens += one.usage.computed_tokens;
     row.completion_tokens += one.usage.completion_tokens;
+    row.forced_tokens += one.usage.forced_tokens;
     row.forward_passes += one.usage.forward_passes;
     row.preemptions += one.usage.preemptions;
     const RowState state = state_of(one.reason);

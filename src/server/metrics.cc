@@ -144,6 +144,7 @@ struct Metrics::State {
   prometheus::Histogram& generation = histogram(registry, MetricId::kRequestGenerationTokens);
   prometheus::Counter& cached = counter(registry, MetricId::kCachedTokens);
   prometheus::Counter& forced = counter(registry, MetricId::kForcedTokens);
+  prometheus::Counter& violations = counter(registry, MetricId::kFormatViolations);
   prometheus::Counter& accepted_draft = counter(registry, MetricId::kAcceptedDraftTokens);
   prometheus::Counter& cancelled_tokens = counter(registry, MetricId::kCancelledTokens);
   prometheus::Counter& undelivered = counter(registry, MetricId::kUndeliveredTokens);
@@ -184,6 +185,10 @@ engine::StepObserver* Metrics::step_observer() {
 void Metrics::count_response(std::string_view route, int status) {
   state_->responses.Add({{"route", std::string(route)}, {"code", std::to_string(status)}})
       .Increment();
+}
+
+void Metrics::count_format_violation() {
+  state_->violations.Increment();
 }
 
 void Metrics::count_finished(const LedgerRow& row) {

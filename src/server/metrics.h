@@ -56,6 +56,9 @@ class Metrics {
   // client wrote; unknown paths share one name.
   void count_response(std::string_view route, int status);
 
+  // An answer broke the format that was asked for, and was refused.
+  void count_format_violation();
+
   // A request that was accepted is over. Times and sizes enter the histograms for whole stages
   // only: of a cancelled request those of queue and prefill if it got through them.
   // REQUIRES: a state other than kRunning

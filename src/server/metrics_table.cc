@@ -71,6 +71,8 @@ constexpr std::array kTable = {
               "Prompt tokens of requests that are over which were not computed"},
     MetricRow{"pawl_generation_tokens_forced_total", kCounter, "tokens", "",
               "Tokens of requests that are over which were the only ones a grammar allowed"},
+    MetricRow{"pawl_format_violations_total", kCounter, "answers", "",
+              "Answers that broke the format that was asked for, and were refused"},
     MetricRow{"pawl_spec_decode_num_accepted_tokens_total", kCounter, "tokens", "",
               "Tokens of requests that are over which a draft had proposed"},
     MetricRow{"pawl_generation_tokens_cancelled_total", kCounter, "tokens", "",

@@ -40,6 +40,7 @@ enum class MetricId : size_t {
   kRequestGenerationTokens,
   kCachedTokens,
   kForcedTokens,
+  kFormatViolations,
   kAcceptedDraftTokens,
   kCancelledTokens,
   kUndeliveredTokens,

@@ -43,6 +43,7 @@ Records Recorder::records() {
   records.clock.first_token = [this](int64_t ns) {
     metrics_.observe_ns(Latency::kTimeToFirstToken, ns);
   };
+  records.clock.format_violation = [this] { metrics_.count_format_violation(); };
   records.clock.token_gap = [this](int64_t ns) { metrics_.observe_ns(Latency::kInterToken, ns); };
   return records;
 }

@@ -49,6 +49,34 @@ void append_timings(const ReplyTimings& timings, std::string& out) {
                  timings.cached_tokens, timings.computed_tokens, timings.forward_passes);
 }
 
+// The members of a call behind its index.
+void append_call(const ToolCall& call, bool is_begin, std::string& out) {
+  if (is_begin) {
+    out += ",\"id\":";
+    append_quoted(call.id, out);
+    out += ",\"type\":\"function\"";
+  }
+  out += ",\"function\":{";
+  if (is_begin) {
+    out += "\"name\":";
+    append_quoted(call.name, out);
+    out += ',';
+  }
+  out += "\"arguments\":";
+  append_quoted(call.arguments, out);
+  out += '}';
+}
+
+void append_notes(const std::vector<std::string>& notes, std::string& out) {
+  if (notes.empty()) return;
+  out += ",\"notes\":[";
+  for (size_t i = 0; i < notes.size(); ++i) {
+    if (i > 0) out += ',';
+    append_quoted(notes[i], out);
+  }
+  out += ']';
+}
+
 // What ended it, for those who ask: the stop string, the end token's id, or null.
 void append_stop_reason(const engine::Finished& finished, std::string& out) {
   out += ",\"stop_reason\":";
@@ -73,6 +101,10 @@ void append_usage(const ReplyUsage& usage, std::string& out) {
                  "\"prompt_tokens_details\":{{\"cached_tokens\":{}}}",
                  usage.prompt_tokens, usage.completion_tokens,
                  usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
+  if (usage.forced_tokens > 0) {
+    fmt::format_to(std::back_inserter(out),
+                   ",\"completion_tokens_details\":{{\"forced_tokens\":{}}}", usage.forced_tokens);
+  }
   if (usage.truncated_tokens > 0) {
     fmt::format_to(std::back_inserter(out), ",\"truncated\":{}", usage.truncated_tokens);
   }
@@ -125,9 +157,14 @@ void ReplyJson::end_choice(const ChoiceParts& parts, const engine::Finished* fin
     return;
   }
   out += ",\"finish_reason\":\"";
-  out += api_finish_reason(finished->reason);
+  const bool is_call = !parts.calls.empty() && finished->reason == engine::FinishReason::kStop;
+  out += is_call ? "tool_calls" : api_finish_reason(finished->reason);
   out += '"';
   append_stop_reason(*finished, out);
+  if (!parts.note.empty()) {
+    out += ",\"note\":";
+    append_quoted(parts.note, out);
+  }
   out += '}';
 }
 
@@ -145,6 +182,7 @@ void ReplyJson::end_chunk(const ReplyUsage* usage, const ReplyTimings* timings,
     append_timings(*timings, out);
     out += ",\"seed\":";
     out += std::to_string(head_.seed);
+    append_notes(head_.notes, out);
   }
   out += '}';
 }
@@ -173,6 +211,18 @@ void ReplyJson::text_chunk(const ChoiceParts& parts, std::string_view text, cons
     out += ",\"text\":";
     append_quoted(text, out);
   }
+  end_choice(parts, nullptr, out);
+  end_chunk(usage, nullptr, out);
+}
+
+void ReplyJson::call_chunk(const ChoiceParts& parts, const ToolCall& call, const ReplyUsage* usage,
+                           std::string& out) const {
+  out += chunk_head_;
+  begin_choice(parts.index, out);
+  out += ",\"delta\":{\"tool_calls\":[{\"index\":";
+  append_integer(call.index, out);
+  append_call(call, !call.name.empty(), out);
+  out += "}]}";
   end_choice(parts, nullptr, out);
   end_chunk(usage, nullptr, out);
 }
@@ -214,8 +264,19 @@ void ReplyJson::whole_choice(const ChoiceParts& parts, std::string_view text,
   begin_choice(parts.index, out);
   if (head_.route == Route::kChat) {
     out += ",\"message\":{\"role\":\"assistant\",\"content\":";
-    append_quoted(text, out);
-    out += ",\"refusal\":null}";
+    if (text.empty() && !parts.calls.empty()) {
+      out += "null";
+    } else {
+      append_quoted(text, out);
+    }
+    out += ",\"refusal\":null";
+    for (size_t i = 0; i < parts.calls.size(); ++i) {
+      out += i == 0 ? ",\"tool_calls\":[{\"index\":" : ",{\"index\":";
+      append_integer(parts.calls[i].index, out);
+      append_call(parts.calls[i], true, out);
+      out += i + 1 == parts.calls.size() ? "}]" : "}";
+    }
+    out += '}';
   } else {
     out += ",\"text\":";
     append_quoted(text, out);
@@ -237,6 +298,7 @@ void ReplyJson::end_reply(const ReplyUsage& usage, const ReplyTimings& timings,
   }
   out += ",\"seed\":";
   out += std::to_string(head_.seed);
+  append_notes(head_.notes, out);
   out += '}';
 }
 

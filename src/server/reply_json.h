@@ -21,6 +21,7 @@ struct ReplyUsage {
   int64_t prompt_tokens = 0;  // each prompt once
   int64_t cached_tokens = 0;
   int64_t completion_tokens = 0;  // of all choices, end tokens included
+  int64_t forced_tokens = 0;      // of these, the only way on that a format left
   int64_t truncated_tokens = 0;   // dropped from the prompt because the request asked for it
 };
 
@@ -40,6 +41,14 @@ struct ReplyHead {
   int64_t created = 0;  // seconds since 1970
   std::string model;
   uint64_t seed = 0;
+  std::vector<std::string> notes;  // of a format: what of it is not enforced
+};
+
+// A call of a tool, or in a chunk a piece of one.
+struct ToolCall {
+  int index = 0;
+  std::string id, name;   // of a piece: empty but in the first
+  std::string arguments;  // as the model wrote them
 };
 
 // What a chunk or a whole choice says of itself, besides its text.
@@ -49,6 +58,8 @@ struct ChoiceParts {
   std::optional<std::span<const base::TokenId>> ids;         // token_ids
   std::optional<std::span<const double>> times_ms;           // token_times_ms
   std::optional<std::span<const base::TokenId>> prompt_ids;  // prompt_token_ids
+  std::string_view note;                                     // to its end, or empty
+  std::span<const ToolCall> calls;                           // of a whole reply
 };
 
 // "stop" or "length". REQUIRES: reason is one of these two
@@ -63,6 +74,9 @@ class ReplyJson {
   // The first chunk of a chat's choice: {"role":"assistant","content":""}.
   void role_chunk(const ChoiceParts& parts, std::string& out) const;
   void text_chunk(const ChoiceParts& parts, std::string_view text, const ReplyUsage* usage,
+                  std::string& out) const;
+  // A piece of a call of a tool.
+  void call_chunk(const ChoiceParts& parts, const ToolCall& call, const ReplyUsage* usage,
                   std::string& out) const;
   // No text: some clients read no further once they see a reason.
   void finish_chunk(const ChoiceParts& parts, const engine::Finished& finished,

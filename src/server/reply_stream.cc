@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "server/api.h"
 #include "server/sse_writer.h"
 
 namespace pawl::server {
@@ -61,6 +62,8 @@ ChoiceParts ReplyStream::parts(int index) {
   if (request_.wants_logprobs) parts.logprobs = &choice.logprobs;
   if (request_.wants_ids) parts.ids = choice.ids;
   if (request_.wants_times) parts.times_ms = choice.times_ms;
+  parts.note = choice.note;
+  parts.calls = choice.calls;
   return parts;
 }
 
@@ -139,7 +142,7 @@ void ReplyStream::take_token(TokenEvent event) {
   if (request_.wants_times) {
     choice.times_ms.push_back(static_cast<double>(event.stamp_ns - live_->received_ns()) / 1e6);
   }
-  choice.text += event.text;
+  add_text(choice, event.text, false);
   // An end token is no part of the text, so none of its log-probabilities either.
   if (!request_.wants_logprobs || tokenizer_.vocab().is_end(event.id)) return;
   const bool has_text = !event.text.empty();
@@ -157,11 +160,20 @@ void ReplyStream::release_held(Choice& choice) {
 // The chunk of what came since the last one, if that is anything.
 void ReplyStream::flush_text(int index, std::string& out) {
   Choice& choice = choices_[static_cast<size_t>(index)];
+  const ReplyUsage so_far = usage();
+  for (const ToolCall& piece : std::exchange(choice.pieces, {})) {
+    out += kEventBegin;
+    ChoiceParts of_call = parts(index);
+    of_call.logprobs = nullptr;
+    of_call.ids.reset();
+    of_call.times_ms.reset();
+    json_.call_chunk(of_call, piece, request_.wants_continuous_usage ? &so_far : nullptr, out);
+    out += kEventEnd;
+  }
   if (choice.text.empty() && choice.logprobs.is_empty() && choice.ids.empty() &&
       choice.times_ms.empty()) {
     return;
   }
-  const ReplyUsage so_far = usage();
   out += kEventBegin;
   json_.text_chunk(parts(index), choice.text, request_.wants_continuous_usage ? &so_far : nullptr,
                    out);
@@ -182,7 +194,8 @@ void ReplyStream::take_end(EndEvent event, std::string& out) {
   choice.finished = std::move(event.finished);
   if (!is_ordinary && !choice.has_begun) return;
   begin(event.sequence, out);
-  choice.text += choice.finished->text;
+  add_text(choice, choice.finished->text, true);
+  if (request_.format != nullptr && is_ordinary) check_format(choice);
   // What a stop string swallowed is not told in another form.
   if (choice.finished->stop_string.empty()) {
     release_held(choice);
@@ -200,6 +213,68 @@ void ReplyStream::take_end(EndEvent event, std::string& out) {
                      request_.wants_continuous_usage ? &so_far : nullptr,
                      is_last ? &times : nullptr, out);
   out += kEventEnd;
+}
+
+// What of the answer breaks what was asked for; empty: nothing does.
+std::string ReplyStream::broken_format(const Choice& choice) const {
+  const auto verdict = [](const base::Result<std::string>& checked) {
+    return checked.ok() ? *checked : checked.error().message;
+  };
+  if (!choice.reader) return verdict(request_.format->check(choice.answer));
+  if (!choice.reader->is_between_calls()) return "a call of a tool has no end";
+  for (const ToolCall& call : choice.calls) {
+    const std::string wrong = verdict(request_.format->check_call(call.name, call.arguments));
+    if (!wrong.empty()) return "the call of " + call.name + ": " + wrong;
+  }
+  return {};
+}
+
+// Text of the answer goes to the message, or to the calls that are found in it.
+void ReplyStream::add_text(Choice& choice, std::string_view text, bool is_end) {
+  if (request_.format != nullptr) choice.answer += text;
+  if (request_.tool_style == nullptr) {
+    choice.text += text;
+    return;
+  }
+  if (!choice.reader) choice.reader.emplace(*request_.tool_style);
+  std::vector<ToolEvent> events;
+  choice.reader->push(text, events);
+  if (is_end) choice.reader->finish(events);
+  for (ToolEvent& event : events) {
+    ToolCall piece{event.call, {}, {}, {}};
+    switch (event.kind) {
+      case ToolEvent::Kind::kText:
+        choice.text += event.text;
+        continue;
+      case ToolEvent::Kind::kCall:
+        piece.id = "call_" + random_id();
+        piece.name = std::move(event.text);
+        choice.calls.push_back(piece);
+        break;
+      case ToolEvent::Kind::kArguments:
+        choice.calls.back().arguments += event.text;
+        piece.arguments = std::move(event.text);
+        break;
+    }
+    if (is_stream()) choice.pieces.push_back(std::move(piece));
+  }
+}
+
+// A finished answer is held against its format once more, by another implementation: nothing that
+// breaks it is called an answer.
+void ReplyStream::check_format(Choice& choice) {
+  if (choice.finished->reason == engine::FinishReason::kLength) {
+    choice.note = "the answer ends before what was asked for is complete";
+    return;
+  }
+  if (!choice.finished->stop_string.empty()) return;
+  const std::string what = broken_format(choice);
+  if (what.empty()) return;
+  if (clock_.format_violation) clock_.format_violation();
+  if (error_) return;
+  error_ = ApiError{
+      500, "the answer breaks its format: " + what, "server_error", "format_violation", "", 0};
+  live_->cancel(CancelCause::kNone);
 }
 
 void ReplyStream::finish_stream(std::string& out) {
@@ -268,6 +343,9 @@ ReplyUsage ReplyStream::usage() const {
   usage.prompt_tokens = prompt_tokens_;
   usage.completion_tokens = selected_;
   usage.truncated_tokens = request_.truncated_tokens;
+  for (const Choice& choice : choices_) {
+    if (choice.finished) usage.forced_tokens += choice.finished->usage.forced_tokens;
+  }
   // Of the first choice of each prompt: more than the prompt cannot be cached.
   for (size_t i = 0; i < choices_.size(); i += static_cast<size_t>(request_.choices)) {
     if (choices_[i].finished) usage.cached_tokens += choices_[i].finished->usage.cached_tokens;

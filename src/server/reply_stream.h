@@ -16,6 +16,7 @@
 #include "server/generation_request.h"
 #include "server/live_request.h"
 #include "server/reply_json.h"
+#include "server/tool_calls.h"
 
 namespace pawl::server {
 
@@ -23,6 +24,7 @@ namespace pawl::server {
 struct ReplyClock {
   std::function<void(int64_t)> first_token;  // ns since the request was received
   std::function<void(int64_t)> token_gap;    // ns between consecutive tokens of a choice
+  std::function<void()> format_violation;    // an answer broke its format and is not given
 };
 
 class ReplyStream {
@@ -66,6 +68,11 @@ class ReplyStream {
     std::vector<PromptTokenEvent> prompt;
     bool has_begun = false;
     int64_t last_stamp_ns = 0;
+    std::string answer;  // with a format: all of the text
+    std::optional<ToolCallReader> reader;
+    std::vector<ToolCall> calls;   // so far
+    std::vector<ToolCall> pieces;  // of a stream, not given out yet
+    std::string_view note;
     std::optional<engine::Finished> finished;
   };
 
@@ -76,6 +83,9 @@ class ReplyStream {
   void flush_text(int index, std::string& out);
   void finish_stream(std::string& out);
   void fail(const engine::Finished& finished);
+  void check_format(Choice& choice);
+  void add_text(Choice& choice, std::string_view text, bool is_end);
+  std::string broken_format(const Choice& choice) const;
   void observe(const TokenEvent& event, Choice& choice);
   ChoiceParts parts(int index);
   const std::vector<base::TokenId>& prompt_of(int index) const;

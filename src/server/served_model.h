@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "engine/request.h"
 #include "engine/service.h"
+#include "grammar/compiler.h"
 #include "text/tokenizer.h"
 
 namespace pawl::server {
@@ -41,6 +42,13 @@ struct ServedModel {
   std::function<void()> stop;
   // Messages → ids. Empty: the model has no chat template.
   std::function<base::Result<std::vector<base::TokenId>>(const ChatInput&)> render;
+
+  // What an answer is to look like → a constraint for each choice. Empty: every answer is free.
+  std::function<base::Result<std::shared_ptr<const grammar::Compiled>>(const grammar::Description&)>
+      compile;
+  std::function<base::Result<std::shared_ptr<const grammar::Compiled>>(const grammar::ToolUse&)>
+      compile_tools;
+  const grammar::ToolStyle* tool_style = nullptr;  // of its template
 
   std::shared_ptr<void> owner;  // of all that the members refer to
 };

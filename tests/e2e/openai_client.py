@@ -63,7 +63,7 @@ check(len(pieces) >= 2)
 
 check_raises(openai.BadRequestError, "temperature", lambda: client.chat.completions.create(**{**chat, "temperature": 999}))
 check_raises(openai.BadRequestError, "response_format",
-             lambda: client.chat.completions.create(**chat, response_format={"type": "json_object"}))
+             lambda: client.chat.completions.create(**chat, response_format={"type": "made-up"}))
 error = check_raises(openai.NotFoundError, "other", lambda: client.chat.completions.create(**{**chat, "model": "other"}))
 check(error.code == "model_not_found" and error.param == "model", error)
 check_raises(openai.AuthenticationError, "API key",

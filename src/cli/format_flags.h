@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that say what an answer is to look like.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "grammar/compiler.h"
+#include "text/tokenizer.h"
+
+namespace pawl::cli {
+
+struct FormatFlags {
+  std::optional<std::string> schema, regex, grammar;
+  std::vector<std::string> choices;
+  std::string json_whitespace = "none";
+
+  void declare(CommandLine& line);
+
+  // Null: no flag was given. Errors of the flags, of reading a file, and of the compiler, naming
+  // the flag. The tokenizer outlives what comes back.
+  base::Result<std::shared_ptr<const grammar::Compiled>> compile(
+      const CommandLine& line, const text::Tokenizer& tokenizer) const;
+};
+
+}  // namespace pawl::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk through a grammar that also keeps what a grammar cannot: nothing that must not come twice
+// does.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bridge/grammar.h"
+#include "grammar/repeat_guard.h"
+
+namespace pawl::grammar {
+
+// What each id appends to a text, and which ids have the marks that a guard looks for. Shared,
+// immutable.
+struct TokenTexts {
+  explicit TokenTexts(std::vector<std::string> words);
+
+  std::vector<std::string> words;  // [entries]
+  std::vector<base::TokenId> quotes, two_quotes, marks;
+};
+
+// Threads: none of its own; one thread at a time.
+class GuardedWalk {
+ public:
+  // shapes: null: nothing is guarded.
+  GuardedWalk(bridge::Walk walk, std::shared_ptr<const TokenTexts> texts,
+              std::shared_ptr<const GuardShapes> shapes);
+
+  // As of bridge::Walk.
+  base::Result<void> fill_mask(std::span<uint64_t> words);
+  base::Result<bool> accept(base::TokenId id);
+  std::vector<base::TokenId> forced() { return walk_.forced(); }
+  base::Result<void> rollback(int64_t tokens);
+  bool is_complete() const { return walk_.is_complete(); }
+
+ private:
+  bridge::Walk walk_;
+  std::shared_ptr<const TokenTexts> texts_;
+  std::optional<RepeatGuard> guard_;
+};
+
+}  // namespace pawl::grammar

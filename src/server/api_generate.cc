@@ -92,6 +92,7 @@ engine::Request engine_request(const GenerationRequest& wanted, int sequence, in
   request.stops = {wanted.stops, wanted.max_tokens};
   request.prompt_logprobs = wanted.wants_echo && wanted.wants_logprobs;
   request.priority = wanted.priority;
+  request.draft_tokens = wanted.draft_tokens;
   request.cache_salt = wanted.cache_salt;
   request.received_ns = received_ns;
   if (wanted.timeout_ms > 0) request.deadline_ns = received_ns + wanted.timeout_ms * 1'000'000;

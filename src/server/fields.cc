@@ -71,6 +71,8 @@ constexpr FieldRow kFields[] = {
     // Scheduling
     {"cache_salt", kBoth, kRead, "", "prefixes are shared among requests of one salt only"},
     {"priority", kBoth, kRead, "", "-100 to 100, smaller goes first"},
+    {"draft", kBoth, kRead, "",
+     "none, or lookup: guesses from the text so far; never another token"},
     // Without an effect by definition
     {"user", kBoth, kNoEffect, "", "a name for the client's own records"},
     {"safety_identifier", kBoth, kNoEffect, "", "a name for the service's records"},

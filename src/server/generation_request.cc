@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/utf8.h"
+#include "engine/draft.h"
 
 namespace pawl::server {
 
@@ -208,6 +209,13 @@ Result<void> read_scheduling(const FieldReader& fields, const Limits& limits,
                              GenerationRequest& request) {
   PAWL_TRY(const auto priority, fields.integer("priority", -100, 100));
   request.priority = static_cast<int>(priority.value_or(0));
+  PAWL_TRY(const auto draft, fields.text("draft", limits.id_bytes));
+  if (draft && *draft != "none" && *draft != "lookup") {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'draft' can be none or lookup, not {}", base::quoted_text(*draft)),
+                 "draft"};
+  }
+  if (draft == "lookup") request.draft_tokens = engine::kDraftTokens;
   PAWL_TRY(const auto salt, fields.text("cache_salt", limits.id_bytes));
   request.cache_salt = salt.value_or("");
   PAWL_TRY(const auto user, fields.text("user", limits.id_bytes * 8));

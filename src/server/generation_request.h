@@ -27,6 +27,7 @@ struct GenerationRequest {
   int64_t max_tokens = 0;
   int64_t timeout_ms = 0;  // 0: none
   int priority = 0;
+  int draft_tokens = 0;  // guesses in one step
   std::string cache_salt;
   std::string user;
   int64_t truncated_tokens = 0;  // that were dropped because the request asked for it

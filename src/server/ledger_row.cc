@@ -107,6 +107,7 @@ LedgerRow ended_row(LedgerRow row, std::span<const engine::Finished> sequences, 
     row.computed_tokens += one.usage.computed_tokens;
     row.completion_tokens += one.usage.completion_tokens;
     row.forced_tokens += one.usage.forced_tokens;
+    row.accepted_draft_tokens += one.usage.accepted_draft_tokens;
     row.forward_passes += one.usage.forward_passes;
     row.preemptions += one.usage.preemptions;
     const RowState state = state_of(one.reason);

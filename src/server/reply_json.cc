@@ -45,8 +45,10 @@ void append_timings(const ReplyTimings& timings, std::string& out) {
   append_ms("token_gap_p99_ms", timings.gap_p99_ms, out);
   append_ms("tokens_per_second", timings.tokens_per_second, out);
   fmt::format_to(std::back_inserter(out),
-                 "\"cached_tokens\":{},\"computed_tokens\":{},\"forward_passes\":{}}}",
-                 timings.cached_tokens, timings.computed_tokens, timings.forward_passes);
+                 "\"cached_tokens\":{},\"computed_tokens\":{},\"forward_passes\":{},"
+                 "\"accepted_draft_tokens\":{}}}",
+                 timings.cached_tokens, timings.computed_tokens, timings.forward_passes,
+                 timings.accepted_draft_tokens);
 }
 
 // The members of a call behind its index.

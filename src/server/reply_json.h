@@ -32,6 +32,7 @@ struct ReplyTimings {
   int64_t cached_tokens = 0;
   int64_t computed_tokens = 0;
   int64_t forward_passes = 0;
+  int64_t accepted_draft_tokens = 0;  // completion tokens that a draft had right: no pass each
   std::optional<double> tokens_per_second;
 };
 

@@ -368,6 +368,7 @@ ReplyTimings ReplyStream::timings() {
     times.cached_tokens += usage.cached_tokens;
     times.computed_tokens += usage.computed_tokens;
     times.forward_passes += usage.forward_passes;
+    times.accepted_draft_tokens += usage.accepted_draft_tokens;
     decoded += std::max<int64_t>(usage.completion_tokens - 1, 0);
   }
   times.queue_ms = ms_between(live_->received_ns(), all.scheduled_ns);

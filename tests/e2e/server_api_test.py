@@ -153,6 +153,17 @@ class Completions(ServerTest):
         for seed in (-2 ** 63, 2 ** 63 - 1, 0, -1):
             self.complete(seed=seed)
 
+    def test_a_draft_changes_no_token_and_saves_passes(self):
+        prompt = [5 + i % 6 for i in range(60)]
+        plain = self.complete(prompt=prompt, max_tokens=60, ignore_eos=True, return_token_ids=True)
+        drafted = self.complete(prompt=prompt, max_tokens=60, ignore_eos=True, return_token_ids=True, draft="lookup")
+        self.assertEqual(drafted["choices"][0]["token_ids"], plain["choices"][0]["token_ids"])
+        accepted = drafted["timings"]["accepted_draft_tokens"]
+        self.assertGreater(accepted, 0)
+        self.assertEqual(drafted["timings"]["forward_passes"] + accepted, plain["timings"]["forward_passes"])
+        row = self.server.get("/v1/requests/" + drafted["id"]).json()
+        self.assertEqual(row["accepted_draft_tokens"], accepted)
+
     def test_fields_are_read_refused_or_unknown_and_never_dropped(self):
         self.refused(400, "unrecognized", "made_up", made_up=1)
         for name, value in (("suffix", "x"), ("best_of", 2), ("store", True)):
@@ -163,7 +174,7 @@ class Completions(ServerTest):
         for name, value in (("temperature", -1), ("top_p", 2), ("temperature", "hot"), ("stream", "yes"),
                             ("stop", [""]), ("stop", 5), ("logit_bias", {"x": 1}), ("logit_bias", {"5": 200}),
                             ("stop", ["a"] * 17), ("n", 0), ("prompt", []), ("prompt", ""), ("prompt", {}),
-                            ("timeout", 0), ("samplers", ["nothing"]), ("stream_options", {"include_usage": True})):
+                            ("timeout", 0), ("draft", "big"), ("samplers", ["nothing"]), ("stream_options", {"include_usage": True})):
             reply = self.server.post(COMPLETE, {"prompt": IDS, name: value})
             if name == "prompt" and value == "":
                 continue  # BOS alone is a prompt, where the model has one

@@ -37,7 +37,7 @@ class Replies : public testing::Test {
     live_ =
         std::make_shared<LiveRequest>(row, "", request.sequences(), 0, unsent_bytes_, true, ways);
     for (int i = 0; i < request.sequences(); ++i) sinks_.push_back(live_->make_sink(i));
-    const ReplyHead head{request.route, row.id, 1, "m", 7};
+    const ReplyHead head{request.route, row.id, 1, "m", 7, {}};
     stream_ = std::make_unique<ReplyStream>(live_, std::move(request), head, nullptr, *tokenizer_,
                                             ReplyClock());
   }

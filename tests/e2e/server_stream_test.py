@@ -57,8 +57,8 @@ class Streams(ServerTest):
             pieces = [bytes([byte]) for byte in character.encode()]
             allowed = [ids[piece] for piece in pieces]
             whole = 0
-            for seed in range(12):
-                objects = self.objects(COMPLETE, temperature=1, seed=seed, max_tokens=100, return_token_ids=True,
+            for seed in range(12):  # so hot that each byte is about as likely
+                objects = self.objects(COMPLETE, temperature=20, seed=seed, max_tokens=100, return_token_ids=True,
                                        allowed_token_ids=allowed)
                 drawn = [i for o in objects for c in o["choices"] for i in c.get("token_ids", [])]
                 data = b"".join(pieces[allowed.index(i)] for i in drawn)

@@ -37,7 +37,7 @@ export async function fills_a_schema({ browser, url }) {
   if (refused !== 'filled') {
     assert.match(refused, /This server refuses schemas/);
   } else {
-    const answer = JSON.parse(await page.$$eval('.schema-out .tile:not(.end)', (all) => all.map((one) => one.textContent).join('')));
+    const answer = JSON.parse(await page.$$eval('.schema-out .tiles .tile:not(.end)', (all) => all.map((one) => one.textContent).join('')));
     assert.ok(['red', 'blue'].includes(answer.word) && typeof answer.right === 'boolean', JSON.stringify(answer));
     const rows = await page.$$eval('.fields-bill tbody tr', (all) => all.map((row) => row.textContent));
     assert.ok(rows.some((row) => row.startsWith('word')) && rows.some((row) => row.startsWith('right')), rows.join());

@@ -95,6 +95,8 @@ Json row_json(const probe::BenchRow& row, const char* isa) {
   json["operations_per_token"] = row.operations_per_token;
   json["GBps"] = row.bytes_per_s() * 1e-9;
   json["GOPS"] = row.operations_per_s() * 1e-9;
+  json["read_GBps"] = row.limits.read_bytes_per_s * 1e-9;
+  json["int8_GOPS"] = row.limits.int8_operations_per_s * 1e-9;
   json["limit"] = row.is_bound_by_reading ? "read" : "int8";
   json["of_limit"] = row.of_limit.median;
   json["isa"] = isa;

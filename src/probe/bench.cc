@@ -139,6 +139,16 @@ class Stopwatch {
   std::vector<double> read_rates_, int8_rates_;
 };
 
+MachineLimits mean_limits(std::span<const Stretch> stretches) {
+  MachineLimits mean;
+  const auto count = static_cast<double>(stretches.size());
+  for (const Stretch& stretch : stretches) {
+    mean.read_bytes_per_s += stretch.limits.read_bytes_per_s / count;
+    mean.int8_operations_per_s += stretch.limits.int8_operations_per_s / count;
+  }
+  return mean;
+}
+
 }  // namespace
 
 std::string_view case_name(BenchCase::Kind kind) {
@@ -208,6 +218,7 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
     row.tokens_per_s = spread_of(std::move(rates[i]));
     row.of_limit = spread_of(std::move(shares[i]));
     row.is_bound_by_reading = reached(all[i]).is_bound_by_reading;
+    row.limits = mean_limits(all[i]);
     report.rows.push_back(row);
   }
   return report;

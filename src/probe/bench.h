@@ -62,7 +62,8 @@ struct BenchRow {
   Spread tokens_per_s;                                   // of all sequences together
   double bytes_per_token = 0, operations_per_token = 0;  // probe/cost.h, mean over the row's tokens
   bool is_bound_by_reading = false;
-  Spread of_limit;  // of the repetitions, each against the limits of its own time
+  MachineLimits limits;  // of the row's own time: the mean over its stretches
+  Spread of_limit;       // of the repetitions, each stretch against its own
 
   double bytes_per_s() const { return bytes_per_token * tokens_per_s.median; }
   double operations_per_s() const { return operations_per_token * tokens_per_s.median; }

@@ -7,14 +7,13 @@
 
 #include "base/utf8.h"
 #include "text/merge_list.h"
+#include "text/space_mark.h"
 
 namespace pawl::text {
 namespace {
 
 using base::Error;
 using base::ErrorCode;
-
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
 
 // Larger scores first: the smaller key. Any two floats keep their order, and no number gives
 // kNever.
@@ -192,13 +191,7 @@ void SpmTokenizer::append_text(TokenId id, std::string& out) const {
     out.push_back(static_cast<char>(byte_of(text)));
     return;
   }
-  for (size_t space = text.find(kSpace); space != std::string_view::npos;
-       space = text.find(kSpace)) {
-    out.append(text.substr(0, space));
-    out.push_back(' ');
-    text.remove_prefix(space + kSpace.size());
-  }
-  out.append(text);
+  append_with_spaces(text, out);
 }
 
 }  // namespace pawl::text

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "text/space_mark.h"
 
 namespace pawl::text {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";        // U+2581
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // An unknown character costs this much more than the rarest entry.
@@ -152,14 +152,7 @@ base::Result<void> UnigramTokenizer::encode_text(std::string_view text, bool beg
 }
 
 void UnigramTokenizer::append_text(TokenId id, std::string& out) const {
-  std::string_view text = vocab().text(id);
-  for (size_t space = text.find(kSpace); space != std::string_view::npos;
-       space = text.find(kSpace)) {
-    out.append(text.substr(0, space));
-    out.push_back(' ');
-    text.remove_prefix(space + kSpace.size());
-  }
-  out.append(text);
+  append_with_spaces(vocab().text(id), out);
 }
 
 }  // namespace pawl::text

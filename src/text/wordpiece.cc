@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/space_mark.h"
+
 namespace pawl::text {
 namespace {
-
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
 
 // A longer word is unknown, whatever the entries.
 constexpr size_t kMaxCharacters = 100;

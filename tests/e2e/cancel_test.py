@@ -20,7 +20,6 @@ class StubbornServer(ListeningServer):
     def __init__(self, obeys, tls=None):
         self.obeys = obeys
         self.tls = tls
-        self.heads = []
         super().__init__("https" if tls else "http")
 
     def answer(self, connection):
@@ -29,24 +28,10 @@ class StubbornServer(ListeningServer):
                 connection = self.tls.wrap_socket(connection, server_side=True)
             except OSError:  # the client does not trust us
                 return
-        received = b""
-        while b"\r\n\r\n" not in received:
-            piece = connection.recv(65536)
-            if not piece:
-                return
-            received += piece
-        head, body = received.split(b"\r\n\r\n", 1)
-        self.heads.append(head.decode())
-        if not head.startswith(b"POST /v1/chat"):
-            connection.sendall(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
-            connection.close()
-            return
-        length = int(head.lower().split(b"content-length:")[1].split()[0])
-        while len(body) < length:
-            body += connection.recv(65536)
-        with self.worker:
-            self.stream(connection, json.loads(body))
-        connection.close()
+        with connection:
+            if body := self.read_chat(connection):
+                with self.worker:
+                    self.stream(connection, json.loads(body))
 
     def stream(self, connection, body):
         is_end_only = "the end only" in body["messages"][0]["content"]

@@ -2,7 +2,6 @@
 """A server whose two clocks are known: what commands that measure servers are tested against."""
 
 import json
-import re
 import time
 
 from listening import ListeningServer
@@ -20,21 +19,9 @@ class TwoClocks(ListeningServer):
 
     def answer(self, connection):
         with connection:
-            received = b""
-            while b"\r\n\r\n" not in received:
-                piece = connection.recv(65536)
-                if not piece:
-                    return
-                received += piece
-            head, body = received.split(b"\r\n\r\n", 1)
-            if not head.startswith(b"POST /v1/chat"):
-                connection.sendall(b"HTTP/1.1 404 No\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
-                return
-            length = int(re.search(rb"content-length: *(\d+)", head.lower()).group(1))
-            while len(body) < length:
-                body += connection.recv(65536)
-            with self.worker:
-                self.stream(connection, json.loads(body))
+            if body := self.read_chat(connection):
+                with self.worker:
+                    self.stream(connection, json.loads(body))
 
     def stream(self, connection, body):
         text, tokens = body["messages"][0]["content"], body["max_tokens"]

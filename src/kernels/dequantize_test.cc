@@ -9,35 +9,16 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "kernels/golden_text.h"
+
 namespace pawl::kernels {
 namespace {
-
-std::vector<std::byte> decode_base64(std::string_view text) {
-  const std::string_view alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::vector<std::byte> bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    const size_t value = alphabet.find(c);
-    if (value == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes.push_back(static_cast<std::byte>(bits >> count & 255));
-    }
-  }
-  return bytes;
-}
 
 struct Vector {
   Format format;
@@ -46,33 +27,8 @@ struct Vector {
   std::vector<std::string> raw, f32;  // base64, a row each
 };
 
-// The strings of a JSON value that is one string or a list of strings, none with escapes.
-std::vector<std::string> strings_after(const std::string& text, const std::string& key) {
-  size_t at = text.find("\"" + key + "\":");
-  if (at == std::string::npos) return {};
-  at += key.size() + 3;
-  at = text.find_first_of("[\"", at);
-  const bool list = text[at] == '[';
-  std::vector<std::string> found;
-  do {
-    const size_t begin = text.find('"', at) + 1;
-    const size_t end = text.find('"', begin);
-    found.push_back(text.substr(begin, end - begin));
-    at = end + 1;
-  } while (list && text[text.find_first_not_of(" \n", at)] == ',');
-  return found;
-}
-
-int64_t number_after(const std::string& text, const std::string& key) {
-  const size_t at = text.find("\"" + key + "\":");
-  return at == std::string::npos ? -1 : std::stoll(text.substr(at + key.size() + 3));
-}
-
 std::vector<Vector> read_vectors(const std::string& file) {
-  std::ifstream in(std::string(PAWL_SOURCE_DIR) + "/tests/golden/quants/" + file);
-  std::stringstream all;
-  all << in.rdbuf();
-  const std::string text = all.str();
+  const std::string text = golden_text("quants/" + file);
   std::vector<Vector> vectors;
   for (size_t at = text.find("{\"type\""); at != std::string::npos;) {
     const size_t next = text.find("{\"type\"", at + 1);

@@ -352,7 +352,7 @@ class WantedMembers {
   std::map<std::pair<int64_t, size_t>, FormNode> known_;
 };
 
-constexpr size_t kMaxWanted = 3;
+constexpr size_t kMaxWanted = 4;
 constexpr int64_t kMaxCountBesideWanted = 16;
 
 }  // namespace

@@ -2,19 +2,37 @@
 #include "grammar/repeat_guard.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
 
 namespace pawl::grammar {
 namespace {
 
-// Numbers that are equal have one text: no zeros at the end of a fraction.
-std::string canonical(std::string_view item) {
-  const bool is_number = !item.empty() && (item[0] == '-' || (item[0] >= '0' && item[0] <= '9'));
-  if (is_number && item.find('.') != std::string_view::npos &&
-      item.find_first_of("eE") == std::string_view::npos) {
-    while (item.ends_with('0')) item.remove_suffix(1);
-    if (item.ends_with('.')) item.remove_suffix(1);
+using base::Json;
+
+// Values that are equal become one: members in one order, a number without a fraction an integer.
+Json ordered(const Json& value) {
+  if (const Json::Array* items = value.as_array(); items != nullptr) {
+    Json made = Json::array();
+    for (const Json& item : *items) made.push_back(ordered(item));
+    return made;
   }
-  return std::string(item);
+  if (const Json::Object* members = value.as_object(); members != nullptr) {
+    Json::Object made;
+    for (const auto& [key, member] : *members) made.push_back({key, ordered(member)});
+    std::ranges::sort(made, {}, &Json::Member::key);
+    return Json::object_of(std::move(made));
+  }
+  constexpr double kExact = 9007199254740992;  // from here on a double is an integer anyway
+  const auto number = value.to_int64() ? std::nullopt : value.to_double();
+  if (!number || std::abs(*number) >= kExact || *number != std::floor(*number)) return value;
+  return static_cast<int64_t>(*number);
+}
+
+std::string canonical(std::string_view text) {
+  const auto value = base::parse_json(text);
+  return value.ok() ? ordered(*value).dump() : std::string(text);
 }
 
 bool is_space(char c) {
@@ -166,13 +184,13 @@ RepeatGuard::Shapes RepeatGuard::item_shapes(const Frame& frame) const {
 }
 
 bool RepeatGuard::end_key(State& state, size_t end) {
-  const std::string key = text_.substr(state.begin, end - state.begin);
+  const std::string key = canonical(std::string_view(text_).substr(state.begin, end - state.begin));
   if (state.top == nullptr) return true;
   for (const Seen* seen = state.top->seen.get(); seen != nullptr; seen = seen->before.get()) {
     if (seen->text == key) return false;
   }
   Frame frame = *state.top;
-  frame.seen = std::make_shared<const Seen>(Seen{key, frame.seen});
+  frame.seen = std::make_shared<const Seen>(Seen{key, key, frame.seen});
   frame.has_seen_keys = true;
   if (frame.shapes != nullptr) {
     std::vector<int32_t> found;
@@ -200,11 +218,15 @@ bool RepeatGuard::end_value(State& state, size_t begin, size_t end) {
   Frame frame = *state.top;
   ++frame.index;
   if (frame.is_unique) {
-    std::string item = canonical(std::string_view(text_).substr(begin, end - begin));
-    for (const Seen* seen = frame.seen.get(); seen != nullptr; seen = seen->before.get()) {
-      if (seen->text == item) return false;
+    const std::string_view item = std::string_view(text_).substr(begin, end - begin);
+    if (item != last_item_) {
+      last_item_ = item;
+      last_canonical_ = canonical(item);
     }
-    frame.seen = std::make_shared<const Seen>(Seen{std::move(item), frame.seen});
+    for (const Seen* seen = frame.seen.get(); seen != nullptr; seen = seen->before.get()) {
+      if (seen->text == last_canonical_) return false;
+    }
+    frame.seen = std::make_shared<const Seen>(Seen{last_canonical_, last_item_, frame.seen});
     frame.has_seen_items = true;
   }
   state.top = std::make_shared<const Frame>(std::move(frame));
@@ -219,7 +241,7 @@ bool RepeatGuard::is_item_open(const State& state, size_t end) const {
   return std::ranges::any_of(*top->only, [&](const std::string& value) {
     if (!value.starts_with(item)) return false;
     for (const Seen* seen = top->seen.get(); seen != nullptr; seen = seen->before.get()) {
-      if (seen->text == value) return false;
+      if (seen->spelling == value) return false;
     }
     return true;
   });

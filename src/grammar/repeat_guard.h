@@ -58,7 +58,8 @@ class RepeatGuard {
  private:
   using Shapes = std::shared_ptr<const std::vector<int32_t>>;
   struct Seen {
-    std::string text;
+    std::string text;      // the same for all that is equal
+    std::string spelling;  // as it stood there
     std::shared_ptr<const Seen> before;
   };
   struct Frame {
@@ -91,6 +92,7 @@ class RepeatGuard {
 
   std::shared_ptr<const GuardShapes> shapes_;
   std::string text_;
+  std::string last_item_, last_canonical_;        // many tokens end one item in the same way
   std::vector<std::pair<State, size_t>> states_;  // after each token, and how long the text was
 };
 

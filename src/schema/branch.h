@@ -52,6 +52,7 @@ struct ItemRule {
   std::vector<std::optional<Literal>> prefix;
   std::optional<Literal> rest;
   bool evaluates_rest = false;  // items, true or not: unevaluatedItems sees none of them
+  bool is_silent = false;       // said while a schema was refuted: it evaluates nothing
 };
 struct ContainsRule {
   Literal item;
@@ -75,6 +76,7 @@ struct MemberRule {
   std::vector<Pattern> patterns;
   std::optional<Literal> rest;  // of members that nothing else of this rule speaks of
   bool evaluates_rest = false;
+  bool is_silent = false;  // as of items
 };
 // A member must be there whose name belongs to the language and was not named by the rule.
 struct ExistsRule {
@@ -82,6 +84,12 @@ struct ExistsRule {
   std::vector<std::string> but;
   std::optional<Literal> named_as;  // the name, as a value, is one of this schema's
   std::optional<Literal> value;
+};
+
+// A schema that is being looked into, and what there was before.
+struct OpenLiteral {
+  Literal literal;
+  size_t members, items, done;
 };
 
 struct Branch {
@@ -105,9 +113,9 @@ struct Branch {
   int64_t least_members = 0;
   std::optional<int64_t> most_members;
 
-  std::vector<Literal> done, active;  // schemas that were looked into
-  // Of each schema with unevaluated… that is being looked into: how many rules there were before.
-  std::vector<std::pair<size_t, size_t>> evaluated_from;
+  std::vector<Literal> done;  // schemas that were looked into
+  std::vector<OpenLiteral> active;
+  std::vector<OpenLiteral> evaluated_from;  // of `active`, those with unevaluated…
 };
 
 // A demand, or a choice of ways to go on: a schema is a list of these, in the order of its

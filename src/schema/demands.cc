@@ -299,9 +299,7 @@ class Demands {
 
   // What was evaluated is what rules that came in since then speak of.
   void begin_unevaluated() {
-    apply([](Branch& branch) {
-      branch.evaluated_from.emplace_back(branch.members.size(), branch.items.size());
-    });
+    apply([](Branch& branch) { branch.evaluated_from.push_back(branch.active.back()); });
   }
 
   Result<void> end_unevaluated(bool asks_members, bool asks_items) {
@@ -313,10 +311,10 @@ class Demands {
       PAWL_TRY(items, one_schema(document_, schema_, "unevaluatedItems"));
     }
     apply([members, items](Branch& branch) {
-      const auto [first_member, first_item] = branch.evaluated_from.back();
+      const OpenLiteral before = branch.evaluated_from.back();
       branch.evaluated_from.pop_back();
-      if (members) add_unevaluated_members(branch, first_member, *members);
-      if (items) add_unevaluated_items(branch, first_item, *items);
+      if (members) add_unevaluated_members(branch, before.members, *members);
+      if (items) add_unevaluated_items(branch, before.items, *items);
     });
     return {};
   }
@@ -325,6 +323,7 @@ class Demands {
     MemberRule rest;
     for (size_t i = first; i < branch.members.size(); ++i) {
       const MemberRule& rule = branch.members[i];
+      if (rule.is_silent) continue;
       if (rule.evaluates_rest) return;
       for (const MemberRule::Named& one : rule.named) rest.named.push_back({one.name, {}});
       for (const MemberRule::Pattern& one : rule.patterns) {
@@ -339,6 +338,7 @@ class Demands {
   static void add_unevaluated_items(Branch& branch, size_t first, SchemaId schema) {
     ItemRule rest;
     for (size_t i = first; i < branch.items.size(); ++i) {
+      if (branch.items[i].is_silent) continue;
       if (branch.items[i].evaluates_rest) return;
       rest.prefix.resize(std::max(rest.prefix.size(), branch.items[i].prefix.size()));
     }

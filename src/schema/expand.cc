@@ -31,8 +31,41 @@ void push_reversed(const Steps& steps, Steps& todo) {
   todo.insert(todo.end(), steps.rbegin(), steps.rend());
 }
 
-bool holds_all(const std::vector<Literal>& list, Literal literal) {
-  return std::ranges::find(list, literal) != list.end();
+bool is_active(const Branch& branch, Literal literal) {
+  return std::ranges::find(branch.active, literal, &OpenLiteral::literal) != branch.active.end();
+}
+
+bool is_done(const Branch& branch, Literal literal) {
+  return std::ranges::find(branch.done, literal) != branch.done.end();
+}
+
+// Nothing more to be said of it. Where a schema asks what was evaluated, that counts only which
+// came in since then.
+bool is_said(const Branch& branch, Literal literal) {
+  const size_t from = branch.evaluated_from.empty() ? 0 : branch.evaluated_from.back().done;
+  return std::find(branch.done.begin() + static_cast<std::ptrdiff_t>(from), branch.done.end(),
+                   literal) != branch.done.end();
+}
+
+void open_literal(Branch& branch, Literal literal) {
+  branch.active.push_back(
+      {literal, branch.members.size(), branch.items.size(), branch.done.size()});
+}
+
+// What was said while a schema was refuted evaluates nothing, and is said again where it holds.
+void close_literal(Branch& branch, Literal literal) {
+  const OpenLiteral before = branch.active.back();
+  branch.active.pop_back();
+  if (!literal.holds && !branch.evaluated_from.empty()) {
+    for (size_t i = before.members; i < branch.members.size(); ++i) {
+      branch.members[i].is_silent = true;
+    }
+    for (size_t i = before.items; i < branch.items.size(); ++i) branch.items[i].is_silent = true;
+    std::erase_if(branch.done, [&, at = size_t{0}](const Literal& one) mutable {
+      return at++ >= before.done && one.holds;
+    });
+  }
+  branch.done.push_back(literal);
 }
 
 // Two demands that cannot both be met leave the type out; the other types stay.
@@ -110,18 +143,17 @@ Result<std::vector<Branch>> Expander::branches_of(const Node& node) {
         drop_impossible(one.branch);
         is_alive = one.branch.types != 0;
       } else if (next.is_end) {
-        one.branch.active.pop_back();
-        one.branch.done.push_back(*next.literal);
+        close_literal(one.branch, *next.literal);
       } else if (next.literal) {
         const Literal literal = *next.literal;
-        if (holds_all(one.branch.active, literal)) {
+        if (is_active(one.branch, literal)) {
           return refusal(ErrorCode::kInvalidArgument, document_, literal.schema, "$ref",
                          "the schema refers to itself, so no finite text obeys it");
         }
-        if (holds_all(one.branch.done, literal.negated())) is_alive = false;
-        if (!is_alive || holds_all(one.branch.done, literal)) continue;
+        if (is_done(one.branch, literal.negated())) is_alive = false;
+        if (!is_alive || is_said(one.branch, literal)) continue;
         PAWL_TRY(const Steps steps, steps_of(literal, one.branch));
-        one.branch.active.push_back(literal);
+        open_literal(one.branch, literal);
         one.todo.push_back({.literal = literal, .is_end = true, .choices = {}, .apply = {}});
         push_reversed(steps, one.todo);
       } else {

@@ -17,6 +17,7 @@ using base::Result;
 namespace {
 
 constexpr size_t kMaxPatterns = 24;
+constexpr size_t kMaxKinds = 512;
 
 // Every name that the branch speaks of, in the order in which it does.
 std::vector<std::string> known_names(const Branch& branch) {
@@ -154,6 +155,12 @@ Result<void> Expander::add_extras(const Branch& branch, const std::vector<std::s
       finer.push_back(std::move(out));
     }
     kinds = std::move(finer);
+    if (kinds.size() > kMaxKinds) {
+      return refusal(ErrorCode::kUnsupported, document_,
+                     branch.done.empty() ? document_.root() : branch.done.front().schema,
+                     "patternProperties",
+                     fmt::format("names of more than {} kinds meet in one object", kMaxKinds));
+    }
   }
   for (const Kind& kind : kinds) {
     Node node;

@@ -58,8 +58,8 @@ std::string ipv6() {
 // RFC 1123 §2.1; a label has at most 63 characters, a name 253.
 Language hostname() {
   const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z\\-]{0,61}[0-9A-Za-z])?";
-  return Language::all_of({Language::regex(fmt::format("{0}(?:\\.{0})*", label)),
-                           Language::regex("(?s:.{1,253})")});
+  return Language::all_of(
+      {Language::regex(fmt::format("{0}(?:\\.{0})*", label)), Language::regex("(?s:.{1,253})")});
 }
 
 // RFC 5321 §4.1.2, without quoted local parts.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions of JSON Schema: the syntax of ECMA-262 (section 22.2) as far as it is
 // regular. \d and \w are ASCII, \s is the white space of that standard, . is all but line ends.
-// Anchors may stand anywhere. What no automaton has (back references) or what is not done
-// (look-around, word borders) is refused with its name and column.
+// Anchors, word borders and what looks around may stand anywhere but in a repetition. What no
+// automaton has (back references) is refused with its name and column.
 #pragma once
 
 #include <string_view>

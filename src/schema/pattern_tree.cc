@@ -123,6 +123,12 @@ class Parser {
         ++place_;
         return text_node(std::string(kAnyButLineEnd));
       case U'\\': {
+        if (peek(1) == U'b' || peek(1) == U'B') {
+          place_ += 2;
+          return PatternNode{.kind = PatternNode::Kind::kBorder,
+                             .is_negated = text_[place_ - 1] == U'B',
+                             .column = static_cast<int>(place_) - 1};
+        }
         PAWL_TRY(std::string escape, atom_escape());
         return text_node(std::move(escape));
       }
@@ -136,14 +142,22 @@ class Parser {
     }
   }
 
+  Result<PatternNode> look(int depth, bool is_behind) {
+    PatternNode node{.kind = is_behind ? PatternNode::Kind::kBehind : PatternNode::Kind::kAhead,
+                     .column = static_cast<int>(place_)};
+    place_ += is_behind ? 2 : 1;
+    node.is_negated = text_[place_++] == U'!';
+    PAWL_TRY(PatternNode inner, choice(depth + 1));
+    if (!take(U')')) return wrong(ErrorCode::kInvalidArgument, "a group without end");
+    node.children.push_back(std::move(inner));
+    return node;
+  }
+
   Result<PatternNode> group(int depth) {
-    const size_t start = place_++;
+    ++place_;
     if (has(U'?')) {
       const bool is_behind = peek(1) == U'<' && (peek(2) == U'=' || peek(2) == U'!');
-      if (peek(1) == U'=' || peek(1) == U'!' || is_behind) {
-        place_ = start;
-        return unsupported(is_behind ? "a look-behind" : "a look-ahead");
-      }
+      if (peek(1) == U'=' || peek(1) == U'!' || is_behind) return look(depth, is_behind);
       if (peek(1) == U':') {
         place_ += 2;
       } else if (peek(1) == U'<') {
@@ -311,7 +325,6 @@ class Parser {
       ++place_;
       return fmt::format("[{}{}]", c < U'a' ? "^" : "", members);
     }
-    if (c == U'b' || c == U'B') return unsupported("a word border");
     if (c >= U'1' && c <= U'9') return unsupported("a back reference");
     if (c == U'k' && peek(1) == U'<') return unsupported("a back reference");
     if (c == U'p' || c == U'P') return property();
@@ -386,7 +399,8 @@ class Parser {
 }  // namespace
 
 bool PatternNode::has_anchor() const {
-  return kind == Kind::kBegin || kind == Kind::kEnd ||
+  return kind == Kind::kBegin || kind == Kind::kEnd || kind == Kind::kAhead ||
+         kind == Kind::kBehind || kind == Kind::kBorder ||
          std::ranges::any_of(children, [](const PatternNode& child) { return child.has_anchor(); });
 }
 

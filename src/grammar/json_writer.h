@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of schemas, taken apart by the expander, as nodes of a grammar. Used by json_grammar.cc.
+// Sets of schemas, taken apart by the expander, as nodes of a grammar; its parts are
+// array_writer.cc and object_writer.cc. Used by json_grammar.cc.
 #pragma once
 
 #include <map>
@@ -27,6 +28,9 @@ class JsonWriter {
   base::Result<GuardShapes> shapes(schema::NodeId root);
 
  private:
+  // Places times counts, of one array or object.
+  static constexpr int64_t kMaxStates = 50'000;
+
   using ObjectPart = schema::ObjectPart;
   using Kinds = std::vector<ObjectPart::Extra>;
 

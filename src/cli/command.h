@@ -51,6 +51,10 @@ extern const CommandHelp kSweepHelp;
 extern const CommandHelp kCompareHelp;
 extern const CommandHelp kPredictHelp;
 extern const CommandHelp kLoadHelp;
+extern const CommandHelp kSchemaHelp;
+extern const CommandHelp kSchemaBillHelp;
+extern const CommandHelp kSchemaTrimHelp;
+extern const CommandHelp kSchemaLintHelp;
 extern const CommandHelp kReportHelp;
 extern const CommandHelp kTokenizeHelp;
 extern const CommandHelp kDetokenizeHelp;
@@ -59,6 +63,7 @@ extern const CommandHelp kTourHelp;
 extern const CommandHelp kModelListHelp;
 extern const CommandHelp kModelGetHelp;
 extern const CommandHelp kModelShowHelp;
+extern const CommandHelp kQuantizeHelp;
 
 base::Result<ExitStatus> run_command(const Arguments& arguments);
 base::Result<ExitStatus> serve_command(const Arguments& arguments);
@@ -74,6 +79,10 @@ base::Result<ExitStatus> sweep_command(const Arguments& arguments);
 base::Result<ExitStatus> compare_command(const Arguments& arguments);
 base::Result<ExitStatus> predict_command(const Arguments& arguments);
 base::Result<ExitStatus> load_command(const Arguments& arguments);
+base::Result<ExitStatus> schema_command(const Arguments& arguments);
+base::Result<ExitStatus> schema_bill_command(const Arguments& arguments);
+base::Result<ExitStatus> schema_trim_command(const Arguments& arguments);
+base::Result<ExitStatus> schema_lint_command(const Arguments& arguments);
 base::Result<ExitStatus> report_command(const Arguments& arguments);
 base::Result<ExitStatus> tokenize_command(const Arguments& arguments);
 base::Result<ExitStatus> detokenize_command(const Arguments& arguments);
@@ -82,5 +91,6 @@ base::Result<ExitStatus> tour_command(const Arguments& arguments);
 base::Result<ExitStatus> model_list_command(const Arguments& arguments);
 base::Result<ExitStatus> model_get_command(const Arguments& arguments);
 base::Result<ExitStatus> model_show_command(const Arguments& arguments);
+base::Result<ExitStatus> quantize_command(const Arguments& arguments);
 
 }  // namespace pawl::cli

@@ -35,10 +35,15 @@ constexpr Command kCommands[] = {
     {"Measure a server", &kPredictHelp, predict_command},
     {"Measure a server", &kCancelHelp, cancel_command},
     {"Measure a server", &kLoadHelp, load_command},
+    {"Measure a server", &kSchemaHelp, schema_command},
+    {"Measure a server", &kSchemaBillHelp, schema_bill_command},
+    {"Measure a server", &kSchemaTrimHelp, schema_trim_command},
+    {"Measure a server", &kSchemaLintHelp, schema_lint_command},
     {"Measure a server", &kReportHelp, report_command},
     {"Models", &kModelListHelp, model_list_command},
     {"Models", &kModelGetHelp, model_get_command},
     {"Models", &kModelShowHelp, model_show_command},
+    {"Models", &kQuantizeHelp, quantize_command},
 };
 
 void print_overview() {

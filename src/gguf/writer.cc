@@ -48,6 +48,17 @@ void Writer::add(std::string_view key, std::string_view text) {
   add_raw(key, ValueType::kString, payload);
 }
 
+void Writer::add(std::string_view key, const Value& value) {
+  if (value.type == ValueType::kArray) {
+    add_raw_array(key, value.element, value.count, value.payload);
+  } else if (value.type == ValueType::kString) {
+    add(key, std::string_view(reinterpret_cast<const char*>(value.payload.data()),
+                              value.payload.size()));
+  } else {
+    add_raw(key, value.type, value.payload);
+  }
+}
+
 void Writer::add_array(std::string_view key, const std::vector<std::string>& texts) {
   std::vector<std::byte> elements;
   for (const std::string& text : texts) append_text(elements, text);
@@ -76,7 +87,14 @@ void Writer::add_tensor(std::string_view name, TensorType type, std::vector<uint
   append_bytes(data_, data);
 }
 
-std::vector<std::byte> Writer::bytes() const {
+void Writer::announce_tensor(std::string_view name, TensorType type, std::vector<uint64_t> dims,
+                             uint64_t bytes) {
+  PAWL_CHECK(data_.empty());
+  tensors_.push_back({std::string(name), type, std::move(dims), announced_bytes_});
+  announced_bytes_ += (bytes + alignment_ - 1) / alignment_ * alignment_;
+}
+
+std::vector<std::byte> Writer::head() const {
   std::vector<std::byte> out;
   append_bytes(out, std::as_bytes(std::span("GGUF", 4)));
   append(out, version_);
@@ -91,6 +109,11 @@ std::vector<std::byte> Writer::bytes() const {
     append(out, tensor.offset);
   }
   pad(out, alignment_);
+  return out;
+}
+
+std::vector<std::byte> Writer::bytes() const {
+  std::vector<std::byte> out = head();
   append_bytes(out, data_);
   return out;
 }

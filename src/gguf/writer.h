@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small GGUF files: the fixtures of tests. It writes what it is told, also what the reader
-// must refuse (doubled keys, dimensions of 0, tensor bytes that do not fit the shape). Threads:
-// none; one owner.
+// Writes GGUF files: small ones whole, the fixtures of tests among them, of large ones the head,
+// behind which the caller writes the tensors. It writes what it is told, also what the reader must
+// refuse (doubled keys, dimensions of 0, tensor bytes that do not fit the shape). Threads: none;
+// one owner.
 #pragma once
 
 #include <concepts>
@@ -51,6 +52,8 @@ class Writer {
     add_raw(key, value_type_of<T>(), bytes_of(value));
   }
   void add(std::string_view key, std::string_view text);
+  // A value as it was read from another file.
+  void add(std::string_view key, const Value& value);
 
   template <MetadataNumber T>
   void add_array(std::string_view key, const std::vector<T>& values) {
@@ -78,6 +81,15 @@ class Writer {
   void add_tensor(std::string_view name, TensorType type, std::vector<uint64_t> dims,
                   std::span<const std::byte> data);
 
+  // A tensor of `bytes` bytes that the caller writes behind head(), in the order of these calls,
+  // each filled up with zeros to a multiple of alignment(). REQUIRES: no add_tensor()
+  void announce_tensor(std::string_view name, TensorType type, std::vector<uint64_t> dims,
+                       uint64_t bytes);
+
+  uint32_t alignment() const { return alignment_; }
+
+  // Everything before the first tensor's bytes, padding included.
+  std::vector<std::byte> head() const;
   std::vector<std::byte> bytes() const;
 
   // Writes beside `path` and renames, so that `path` is the old file or the whole new one. Error
@@ -105,6 +117,7 @@ class Writer {
   std::vector<std::byte> metadata_;
   std::vector<Tensor> tensors_;
   std::vector<std::byte> data_;
+  uint64_t announced_bytes_ = 0;  // of tensors that are not in data_
 };
 
 }  // namespace pawl::gguf

@@ -27,14 +27,7 @@ inline std::vector<std::byte> changed_copy(const gguf::File& file, const Changes
   gguf::Writer writer;
   for (const auto& [key, value] : file.metadata().entries()) {
     if (changes.replace_key(key, writer)) continue;
-    if (value.type == gguf::ValueType::kArray) {
-      writer.add_raw_array(key, value.element, value.count, value.payload);
-    } else if (value.type == gguf::ValueType::kString) {
-      writer.add(key, std::string_view(reinterpret_cast<const char*>(value.payload.data()),
-                                       value.payload.size()));
-    } else {
-      writer.add_raw(key, value.type, value.payload);
-    }
+    writer.add(key, value);
   }
   for (const gguf::TensorView& t : file.tensors()) {
     if (changes.replace_tensor(t, writer)) continue;

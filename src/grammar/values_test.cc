@@ -40,6 +40,15 @@ TEST(Values, S088_Multiples) {
   }
 }
 
+TEST(Values, MultiplesOfRoundSteps) {
+  Compact::schema(R"({"type":"integer","multipleOf":1000000})")
+      .expect({"0", "1000000", "-25000000"}, {"100000", "1000001", "1500000", "00"});
+  Compact::schema(R"({"type":"number","multipleOf":1200})")
+      .expect({"0", "0.0", "1200", "2400.00", "-3600"}, {"1200.5", "1300", "600", "12"});
+  EXPECT_NE(Compact::schema(R"({"multipleOf":0.123456789})").refusal.find("decimals"),
+            std::string::npos);
+}
+
 TEST(Values, S089_LowerBoundBelowZero) {
   Compact::schema(R"({"type":"integer","minimum":-12})")
       .expect({"-12", "-1", "0", "5", "1000"}, {"-13", "-", "-0x", "-120", "1.5"});

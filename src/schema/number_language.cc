@@ -169,17 +169,36 @@ Language equal_to(const Decimal& value) {
        Language::regex(fmt::format("{}{}{}", value.is_negative ? "-" : "", value.whole, tail))});
 }
 
+// The library keeps remainders in 32 bits; and who asks whether a number can go on may have to look
+// at all of them.
 Result<Language> multiples_of(const Decimal& step) {
+  constexpr size_t kMostDigits = 5, kMostDecimals = 8;
   std::string number = (step.whole == "0" ? "" : step.whole) + step.fraction;
   number.erase(0, std::min(number.find_first_not_of('0'), number.size()));
-  if (number.empty() || number.size() > 9) {
-    return Error{ErrorCode::kUnsupported,
-                 fmt::format("a multiple of {}, which has more than nine digits", step.text()), ""};
+  size_t zeros = 0;  // of a step without fraction: whatever is a multiple ends with them
+  while (step.fraction.empty() && number.size() > 1 && number.back() == '0') {
+    number.pop_back();
+    ++zeros;
   }
-  const Language magnitude = Language::multiple(static_cast<uint32_t>(std::stoul(number)),
+  if (number.empty() || number.size() > kMostDigits || step.fraction.size() > kMostDecimals) {
+    return Error{ErrorCode::kUnsupported,
+                 fmt::format("a multiple of {}, which has more than {} digits or {} decimals",
+                             step.text(), kMostDigits, kMostDecimals),
+                 ""};
+  }
+  const Language multiples = Language::multiple(static_cast<uint32_t>(std::stoul(number)),
                                                 static_cast<uint32_t>(step.fraction.size()));
   // The library reads what stands behind the point up to the step's digits; zeros may follow.
-  return Language::all_of({plain_numbers(), Language::concat({Language::regex("-?"), magnitude})});
+  if (zeros == 0) {
+    return Language::all_of(
+        {plain_numbers(), Language::concat({Language::regex("-?"), multiples})});
+  }
+  const Language heads = Language::all_of({multiples, Language::regex("[1-9][0-9]*")});
+  const Language whole = Language::concat({heads, Language::regex(fmt::format("0{{{}}}", zeros))});
+  return Language::all_of(
+      {plain_numbers(),
+       Language::concat({Language::regex("-?"), Language::any_of({Language::literal("0"), whole}),
+                         Language::regex("(?:\\.0+)?")})});
 }
 
 }  // namespace pawl::schema

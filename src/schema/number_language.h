@@ -44,7 +44,7 @@ Language at_most(const Decimal& bound, bool is_exclusive);
 // Every plain spelling of the number; in a grammar its shortest one alone is `literal`.
 Language equal_to(const Decimal& value);
 // The multiples of `step` > 0 among the plain spellings. Error kUnsupported: a step of more than
-// nine digits.
+// five digits, zeros at its end left out, or of more than eight behind the point.
 base::Result<Language> multiples_of(const Decimal& step);
 
 }  // namespace pawl::schema

@@ -133,50 +133,82 @@ class Feeder {
   int64_t bytes_ = 0;
 };
 
-// Texts that come of choosing by chance among what a mask allows. Uniform bytes are worse than any
-// model at any temperature.
-Json walked(const Grammar& grammar, const std::shared_ptr<const pawl::grammar::TokenTexts>& texts,
-            const std::shared_ptr<const pawl::grammar::GuardShapes>& shapes,
-            const pawl::bridge::Validator& judge, int64_t walks) {
-  constexpr int kMaxBytes = 1500;
-  int64_t whole = 0, cut = 0, stuck = 0;
-  Json invalid = Json::array();
-  std::vector<uint64_t> mask(5);
-  for (int64_t seed = 0; seed < walks; ++seed) {
-    std::mt19937_64 random(static_cast<uint64_t>(seed));
-    pawl::grammar::GuardedWalk walk(*grammar.walk(), texts, shapes);
-    std::string text;
-    bool is_over = false;
-    while (!is_over && text.size() < kMaxBytes) {
-      std::vector<pawl::base::TokenId> allowed;
-      if (walk.fill_mask(mask).ok()) {
-        for (pawl::base::TokenId id = 0; id <= kEnd; ++id) {
-          const auto place = static_cast<size_t>(id);
-          if ((mask[place / 64] >> (place % 64)) & 1) allowed.push_back(id);
-        }
+// Texts that come of choosing by chance among what a mask allows: uniform bytes are worse than any
+// model at any temperature. Every other walk likes to end; and past a length each does, as a text
+// of which nobody says so has no end.
+class RandomWalks {
+ public:
+  RandomWalks(const Grammar& grammar, std::shared_ptr<const pawl::grammar::TokenTexts> texts,
+              std::shared_ptr<const pawl::grammar::GuardShapes> shapes)
+      : grammar_(grammar), texts_(std::move(texts)), shapes_(std::move(shapes)) {}
+
+  Json verdict(const pawl::bridge::Validator& judge, int64_t walks) {
+    int64_t whole = 0, cut = 0, stuck = 0;
+    Json invalid = Json::array();
+    for (int64_t seed = 0; seed < walks; ++seed) {
+      std::string text;
+      if (!walk(static_cast<uint64_t>(seed), text)) {
+        ++(text.size() < kMostBytes ? stuck : cut);
+        continue;
       }
-      if (allowed.empty()) break;
-      const pawl::base::TokenId id = allowed[random() % allowed.size()];
-      const auto accepted = walk.accept(id);
-      if (!accepted.ok() || !*accepted) break;
-      is_over = id == kEnd;
-      if (!is_over) text += static_cast<char>(id);
+      ++whole;
+      const auto checked = judge.check(text);
+      if (!checked.ok() || !checked->empty()) invalid.push_back(text);
     }
-    if (!is_over) {
-      ++(text.size() < kMaxBytes ? stuck : cut);
-      continue;
-    }
-    ++whole;
-    const auto checked = judge.check(text);
-    if (!checked.ok() || !checked->empty()) invalid.push_back(text);
+    Json verdict;
+    verdict["whole"] = whole;
+    verdict["cut"] = cut;
+    verdict["stuck"] = stuck;
+    verdict["invalid"] = std::move(invalid);
+    return verdict;
   }
-  Json verdict;
-  verdict["whole"] = whole;
-  verdict["cut"] = cut;
-  verdict["stuck"] = stuck;
-  verdict["invalid"] = std::move(invalid);
-  return verdict;
-}
+
+ private:
+  static constexpr size_t kFreeBytes = 600, kMostBytes = 6000;
+
+  // True when the text came to an end.
+  bool walk(uint64_t seed, std::string& text) {
+    std::mt19937_64 random(seed);
+    bool is_in_string = false, is_escaped = false;
+    pawl::grammar::GuardedWalk walk(*grammar_.walk(), texts_, shapes_);
+    while (text.size() < kMostBytes) {
+      const auto allowed = allowed_of(walk);
+      if (allowed.empty()) return false;
+      const bool likes_to_end = seed % 2 == 1 && random() % 4 == 0;
+      const bool must_end = text.size() >= kFreeBytes;
+      std::vector<pawl::base::TokenId> ends;
+      for (const pawl::base::TokenId id : allowed) {
+        const bool closes = id == kEnd || id == ']' || id == '}';
+        if (is_in_string ? id == '"' : closes) ends.push_back(id);
+      }
+      // The last of the ends: what is open closes before more is said.
+      const bool is_ending = (likes_to_end || must_end) && !ends.empty();
+      const pawl::base::TokenId id = is_ending ? ends.back() : allowed[random() % allowed.size()];
+      const auto accepted = walk.accept(id);
+      if (!accepted.ok() || !*accepted) return false;
+      if (id == kEnd) return true;
+      text += static_cast<char>(id);
+      if (id == '"' && !is_escaped) is_in_string = !is_in_string;
+      is_escaped = id == '\\' && !is_escaped;
+    }
+    return false;
+  }
+
+  std::vector<pawl::base::TokenId> allowed_of(pawl::grammar::GuardedWalk& walk) {
+    std::vector<pawl::base::TokenId> allowed;
+    if (!walk.fill_mask(mask_).ok()) return allowed;
+    for (pawl::base::TokenId id = 0; id <= kEnd; ++id) {
+      const auto place = static_cast<size_t>(id);
+      if ((mask_[place / 64] >> (place % 64)) & 1) allowed.push_back(id);
+    }
+    return allowed;
+  }
+
+  const Grammar& grammar_;
+  std::shared_ptr<const pawl::grammar::TokenTexts> texts_;
+  std::shared_ptr<const pawl::grammar::GuardShapes> shapes_;
+  std::vector<uint64_t> mask_ = std::vector<uint64_t>(5);
+};
 
 Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabulary>& vocabulary) {
   Json verdict;
@@ -232,7 +264,8 @@ Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabula
   verdict["invalid_accepted"] = std::move(accepted);
   verdict["caught"] = caught;
   if (const Json* walks = line.find("walks"); walks != nullptr) {
-    verdict["walks"] = walked(*grammar, texts, shapes, *judge, walks->to_int64().value_or(0));
+    RandomWalks all(*grammar, texts, shapes);
+    verdict["walks"] = all.verdict(*judge, walks->to_int64().value_or(0));
   }
   return verdict;
 }

@@ -71,6 +71,8 @@ TEST(Values, S092_OneDotAndOneExponent) {
   Compact::schema(R"({"type":"number"})")
       .expect({"1", "1.2", "1e2", "1.5E-3", "0", "-1"},
               {"1.2.3", "1e2e3", "1.e2", ".5", "1.", "+1", "01"});
+  Compact::schema(R"({"type":"number"})")
+      .expect({"1e+307", "-9.5e300", "12e250", "3e-999"}, {"1e309", "12e999", "100e300", "1e0309"});
 }
 
 TEST(Values, S094_TextOutsideAscii) {

@@ -138,7 +138,13 @@ int compare(const Decimal& a, const Decimal& b) {
 }
 
 Language any_number() {
-  return Language::concat({plain_numbers(), Language::regex("(?:[eE][+\\-]?[0-9]{1,3})?")});
+  const Language exponent =
+      Language::regex("(?:[eE](?:-[0-9]{1,3}|\\+?(?:[0-9]{1,2}|1[0-9]{2}|2[0-5][0-9])))?");
+  // With one digit before the point the exponent may be larger: no number is past what a double
+  // holds.
+  const Language large =
+      Language::regex("-?[1-9](?:\\.[0-9]{1,40})?[eE]\\+?(?:2[6-9][0-9]|30[0-7])");
+  return Language::any_of({Language::concat({plain_numbers(), exponent}), large});
 }
 
 Language plain_numbers() {

@@ -31,7 +31,7 @@ Decimal decimal_of(int64_t value);
 Decimal decimal_of(uint64_t value);
 int compare(const Decimal& a, const Decimal& b);
 
-// All numbers, those with an exponent included.
+// All numbers below 1e308, those with an exponent included: no reader makes infinity of one.
 Language any_number();
 // All numbers without exponent.
 Language plain_numbers();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "base/task_pool.h"
 #include "cli/command.h"
@@ -95,14 +96,14 @@ Json finding_json(const TourFinding& finding) {
   return json;
 }
 
-Json document_of(const Json& conditions, const std::vector<TourChapterDone>& done, double seconds,
-                 bool is_whole) {
+Json document_of(const Json& conditions, const std::vector<TourChapterDone>& done, double seconds) {
   Json document;
   document["kind"] = "tour";
   document["conditions"] = conditions;
   document["chapters"] = Json::array();
   for (const TourChapterDone& one : done) {
     Json chapter;
+    chapter["number"] = one.chapter->number;
     chapter["name"] = one.chapter->name;
     chapter["title"] = one.chapter->title;
     chapter["seconds"] = one.seconds;
@@ -120,7 +121,7 @@ Json document_of(const Json& conditions, const std::vector<TourChapterDone>& don
   document["does_not_hold"] = counts.fails;
   document["cannot_tell"] = counts.cannot_tell;
   document["differs_here"] = counts.differs;
-  document["left_out"] = is_whole && !tour_left_out().empty() ? Json(tour_left_out()) : Json();
+  document["left_out"] = nullptr;
   document["seconds"] = seconds;
   return document;
 }
@@ -173,8 +174,7 @@ Result<std::vector<TourChapterDone>> walk(const TourFlags& flags,
     auto result = chapter->run(tour);
     progress.end();
     if (!result.ok()) return std::move(result).error();
-    done.push_back({chapter, done.size() + 1, ms_between(start_ns, clock.now_ns()) / 1000,
-                    std::move(*result)});
+    done.push_back({chapter, ms_between(start_ns, clock.now_ns()) / 1000, std::move(*result)});
     if (flags.options.common.is_json) continue;
     fmt::print("{}", tour_chapter_text(done.back(), paint));
     std::fflush(stdout);
@@ -199,15 +199,16 @@ Result<ExitStatus> tour_command(const Arguments& arguments) {
   const Paint paint = Paint::of(STDOUT_FILENO);
   const bool is_json = flags.options.common.is_json;
   if (!is_json) {
+    std::set<int> numbers;
+    for (const TourChapter* chapter : chapters) numbers.insert(chapter->number);
     fmt::print("{}",
-               tour_head_text({flags.options.common.model, machine.text, chapters.size()}, paint));
+               tour_head_text({flags.options.common.model, machine.text, numbers.size()}, paint));
     std::fflush(stdout);
   }
   const int64_t start_ns = clock.now_ns();
   PAWL_TRY(const auto done, walk(flags, chapters, clock, interrupt));
   const double seconds = ms_between(start_ns, clock.now_ns()) / 1000;
-  const bool is_whole = chapters.size() == tour_chapters().size();
-  Json document = document_of(machine.conditions, done, seconds, is_whole);
+  Json document = document_of(machine.conditions, done, seconds);
   document["report"] = flags.out;
   const lab::ReportInput input{"pawl tour", document, {}};
   PAWL_TRY_VOID(write_text(flags.out, lab::report_page({&input, 1})));
@@ -217,12 +218,6 @@ Result<ExitStatus> tour_command(const Arguments& arguments) {
   } else {
     fmt::print("{}\n  {}\n", tour_table_text(done, paint),
                paint(Ink::kBold, sum_text(counts, seconds)));
-    if (is_whole && !tour_left_out().empty()) {
-      for (const std::string& text :
-           wrapped(fmt::format("left out: {}", tour_left_out()), paint.columns - 4)) {
-        fmt::print("  {}\n", paint(Ink::kSoft, text));
-      }
-    }
     fmt::print("  all of it with plots: {}\n\n", paint(Ink::kTail, flags.out));
   }
   return counts.fails > 0 ? ExitStatus::kVerdictFailed : ExitStatus::kDone;

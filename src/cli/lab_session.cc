@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/pending_file.h"
+#include "cli/lab_progress.h"
 #include "cli/model_store.h"
 #include "cli/prompt_input.h"
 #include "cli/version.h"
@@ -165,68 +166,20 @@ Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& cl
   return session;
 }
 
-namespace {
-
-// How far a plan is, with the time left: on a terminal one line that is drawn over.
-class PlanProgress {
- public:
-  PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan, const base::Clock& clock);
-  ~PlanProgress();  // clears the line
-  PlanProgress(const PlanProgress&) = delete;
-  PlanProgress& operator=(const PlanProgress&) = delete;
-
-  void advance(const lab::RequestRecord& record);
-
- private:
-  bool is_shown_;
-  const base::Clock& clock_;
-  int64_t start_ns_;
-  size_t done_ = 0, all_;
-  double done_weight_ = 0, all_weight_ = 0;
-};
-
-PlanProgress::PlanProgress(bool is_quiet, const std::vector<lab::Planned>& plan,
-                           const base::Clock& clock)
-    : is_shown_(!is_quiet && is_terminal(STDERR_FILENO)),
-      clock_(clock),
-      start_ns_(clock.now_ns()),
-      all_(plan.size()) {
-  for (const lab::Planned& planned : plan) all_weight_ += lab::weight_of(planned);
-}
-
-PlanProgress::~PlanProgress() {
-  if (is_shown_) fmt::print(stderr, "\r\x1b[K");
-}
-
-void PlanProgress::advance(const lab::RequestRecord& record) {
-  lab::Planned planned;
-  planned.prompt = record.asked.prompt_tokens.value_or(0);
-  planned.output = record.asked.output_tokens.value_or(0);
-  done_weight_ += lab::weight_of(planned);
-  ++done_;
-  if (!is_shown_) return;
-  constexpr int kCells = 30;
-  const double share = std::min(1.0, done_weight_ / all_weight_);
-  std::string bar;
-  for (int i = 0; i < kCells; ++i) bar += i < share * kCells ? "█" : "░";
-  const double passed_s = static_cast<double>(clock_.now_ns() - start_ns_) * 1e-9;
-  const double left_s = passed_s / share - passed_s;
-  fmt::print(stderr, "\r{} {} of {}, about {} left  {} {}\x1b[K", bar, done_, all_,
-             human_seconds(left_s), record.asked.arm, record.asked.label);
-  std::fflush(stderr);
-}
-
-}  // namespace
-
 Result<void> run_planned(LabSession& session, const std::vector<lab::Planned>& rest,
                          const LabFlags& flags, const base::Clock& clock,
                          const InterruptWatch& interrupt, lab::Recorder* recorder,
                          std::vector<lab::RequestRecord>& records) {
-  PlanProgress progress(flags.is_quiet, rest, clock);
+  double weight = 0;
+  for (const lab::Planned& planned : rest) weight += lab::weight_of(planned);
+  LabProgress progress(flags.is_quiet, rest.size(), weight, clock);
   lab::RunEvents events;
   events.should_stop = [&] { return interrupt.has_stopped(); };
   events.record = [&](const lab::RequestRecord& record) -> Result<void> {
-    progress.advance(record);
+    lab::Planned planned;
+    planned.prompt = record.asked.prompt_tokens.value_or(0);
+    planned.output = record.asked.output_tokens.value_or(0);
+    progress.advance(lab::weight_of(planned), record.asked.arm + " " + record.asked.label);
     records.push_back(record);
     if (recorder != nullptr) return recorder->add(record);
     return {};

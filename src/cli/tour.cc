@@ -13,33 +13,31 @@ using base::Result;
 namespace {
 
 constexpr TourChapter kChapters[] = {
-    {"logits", "A row of scores, and then a choice",
+    {1, "logits", "A row of scores, and then a choice",
      "pawl logits -p \"The capital of France is\" --temperature 0.8 --top-p 0.9", 2, tour_logits},
-    {"loop", "One pass, one token, nothing revised",
+    {2, "loop", "One pass, one token, nothing revised",
      "pawl trace -p \"The sea is\" -n 24 --greedy --out t.jsonl && pawl trace verify t.jsonl", 6,
      tour_loop},
-    {"divergence", "One early word, another answer", "pawl diverge --n 200", 20, tour_divergence},
-    {"phases", "The prompt in parallel, the answer one by one", "pawl phases --prompt 16..1024", 25,
+    {2, "divergence", "One early word, another answer", "pawl diverge --n 200", 20, tour_divergence},
+    {3, "phases", "The prompt in parallel, the answer one by one", "pawl phases --prompt 16..1024", 25,
      tour_phases},
-    {"shapes", "Long in and short out, against short in and long out",
+    {4, "shapes", "Long in and short out, against short in and long out",
      "pawl compare --self --a 2000,5 --b 20,200", 25, tour_shapes},
-    {"prediction", "Which of two takes longer, said beforehand",
+    {5, "prediction", "Which of two takes longer, said beforehand",
      "pawl sweep --self -o here.json && pawl predict --score 60 --self --profile here.json", 85,
      tour_prediction},
-    {"streaming", "Two clocks: the first token and the last", "pawl sweep --self --report s.html",
+    {6, "streaming", "Two clocks: the first token and the last", "pawl sweep --self --report s.html",
      2, tour_streaming},
-    {"cancel", "What a cancelled answer costs, and its missing end",
+    {7, "cancel", "What a cancelled answer costs, and its missing end",
      "pawl cancel --url http://127.0.0.1:8080 --after 300 --of 800", 20, tour_cancel},
+    {8, "schema", "What a field of an answer costs",
+     "pawl schema --self --schema schema.json --prompts prompts.jsonl", 25, tour_schema},
 };
 
 }  // namespace
 
 std::span<const TourChapter> tour_chapters() {
   return kChapters;
-}
-
-std::string_view tour_left_out() {
-  return "rows 8a to 8c, what a field of a schema costs: pawl has no command that measures it";
 }
 
 std::string_view verdict_name(TourVerdict verdict) {

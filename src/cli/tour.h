@@ -60,10 +60,12 @@ struct TourChapterResult {
   std::vector<TourFinding> findings;
   std::vector<TourPicture> pictures;
   std::vector<base::Json> documents;  // result files, as the command to look closer writes them
+  std::string source;                 // where its numbers were measured, if not here; or empty
 };
 
 class Tour;
 struct TourChapter {
+  int number = 0;           // of the subject's rows: 2 for 2a to 2c
   std::string_view name;    // for --chapter
   std::string_view title;   // one line
   std::string_view closer;  // the command that shows more
@@ -71,8 +73,6 @@ struct TourChapter {
   base::Result<TourChapterResult> (*run)(Tour& tour);
 };
 std::span<const TourChapter> tour_chapters();
-// Rows of the subject that no chapter walks, and why; empty where there are none.
-std::string_view tour_left_out();
 
 struct TourOptions {
   CommonOptions common;
@@ -108,6 +108,7 @@ class Tour {
     lab::SweepResult result;
   };
   base::Result<const Swept*> sweep(double from, double to);
+  bool has_swept() const { return swept_.has_value(); }
 
  private:
   const TourOptions& options_;
@@ -129,5 +130,6 @@ base::Result<TourChapterResult> tour_shapes(Tour& tour);
 base::Result<TourChapterResult> tour_prediction(Tour& tour);
 base::Result<TourChapterResult> tour_streaming(Tour& tour);
 base::Result<TourChapterResult> tour_cancel(Tour& tour);
+base::Result<TourChapterResult> tour_schema(Tour& tour);
 
 }  // namespace pawl::cli

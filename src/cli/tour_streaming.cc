@@ -171,9 +171,11 @@ TourPicture arm_of(const std::vector<Point>& points, bool is_prompt) {
 }  // namespace
 
 Result<TourChapterResult> tour_streaming(Tour& tour) {
+  const bool is_measured = tour.has_swept();
   PAWL_TRY(const Tour::Swept* const swept, tour.sweep(0, 1));
   const SweepResult& sweep = swept->result;
   TourChapterResult result;
+  if (is_measured) result.source = "from the sweep of chapter 5";
   result.pictures = {arm_of(sweep.points, true), arm_of(sweep.points, false)};
   result.findings = {streaming_finding(sweep), clocks_finding(sweep),
                      blur_finding(*swept, tour.options().seed())};

@@ -143,8 +143,9 @@ std::string tour_head_text(const TourHead& head, const Paint& paint) {
 std::string tour_chapter_text(const TourChapterDone& done, const Paint& paint) {
   const size_t width = paint.columns - 2 * kMargin;
   const std::string margin(kMargin, ' ');
-  const std::string title = fmt::format("{}  {}", done.number, done.chapter->title);
-  const std::string seconds = fmt::format("{:.1f} s", done.seconds);
+  const std::string title = fmt::format("{}  {}", done.chapter->number, done.chapter->title);
+  const std::string seconds =
+      done.result.source.empty() ? fmt::format("{:.1f} s", done.seconds) : done.result.source;
   std::string text = "\n" + margin;
   text += paint(Ink::kBold, shortened(title, width - seconds.size() - 1));
   text += std::string(width - std::min(width - 1, cells(title) + seconds.size()), ' ');
@@ -219,7 +220,7 @@ void TourProgressLine::update(double share, std::string_view what) {
   const auto full = static_cast<size_t>(done_s / usual_s_ * kCells);
   const std::string bar =
       repeated("█", std::min(full, kCells)) + repeated("░", kCells - std::min(full, kCells));
-  const std::string line = fmt::format("{} of {} {}: {}", number_, of_, chapter_->name, what);
+  const std::string line = fmt::format("part {} of {}, {}: {}", number_, of_, chapter_->name, what);
   const std::string rest = fmt::format("about {} left", left);
   const size_t room = paint.columns - 1 - kMargin - kCells - 2 - cells(rest) - 2;
   fmt::print(stderr, "\r{}{}  {}  {}\x1b[K", std::string(kMargin, ' '), paint(Ink::kFirst, bar),

@@ -21,7 +21,6 @@ std::string tour_head_text(const TourHead& head, const Paint& paint);
 
 struct TourChapterDone {
   const TourChapter* chapter = nullptr;
-  size_t number = 0;  // from 1
   double seconds = 0;
   TourChapterResult result;
 };

@@ -105,6 +105,7 @@ void AnswerReader::take_chunk(const Chunk& chunk, RawEvent& raw) {
 
 void AnswerReader::take_counts(const Chunk& chunk, RawEvent& raw) {
   raw.tokens = chunk.tokens;
+  raw.forced = chunk.forced;
   const auto take = [](std::optional<int64_t> from, std::optional<int64_t>& to) {
     if (from) to = from;
   };

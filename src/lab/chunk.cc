@@ -65,6 +65,15 @@ std::optional<int64_t> choice_tokens(const Json& choice) {
   return std::nullopt;
 }
 
+// Of the tokens of a choice, those that were not chosen.
+std::optional<int64_t> choice_forced(const Json& choice) {
+  const Json* flags = choice.find("token_forced");
+  if (flags == nullptr || flags->as_array() == nullptr) return std::nullopt;
+  const auto& list = *flags->as_array();
+  return std::count_if(list.begin(), list.end(),
+                       [](const Json& flag) { return flag.to_bool().value_or(false); });
+}
+
 void read_message(const Json& message, Chunk& chunk) {
   chunk.content += text_of(message.find("content"));
   const std::string_view reasoning = text_of(message.find("reasoning_content"));
@@ -78,8 +87,8 @@ void read_message(const Json& message, Chunk& chunk) {
 }
 
 void read_choices(const Json& body, Chunk& chunk, bool& has_role) {
-  int64_t tokens = 0;
-  bool are_stated = true;
+  int64_t tokens = 0, forced = 0;
+  bool are_stated = true, are_flags_stated = true;
   const auto choices = items_of(body.find("choices"));
   for (const Json& choice : choices) {
     chunk.content += text_of(choice.find("text"));
@@ -94,9 +103,13 @@ void read_choices(const Json& body, Chunk& chunk, bool& has_role) {
     const auto stated = choice_tokens(choice);
     are_stated = are_stated && stated.has_value();
     tokens += stated.value_or(0);
+    const auto flags = choice_forced(choice);
+    are_flags_stated = are_flags_stated && flags.has_value();
+    forced += flags.value_or(0);
   }
   if (!choices.empty() && are_stated && tokens <= std::numeric_limits<int32_t>::max()) {
     chunk.tokens = static_cast<int32_t>(tokens);
+    if (are_flags_stated && forced <= tokens) chunk.forced = static_cast<int32_t>(forced);
   }
 }
 

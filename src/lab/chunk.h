@@ -25,6 +25,7 @@ struct Chunk {
   std::string finish_reason;      // empty: none
   std::string error;              // of kError, one line
   std::optional<int32_t> tokens;  // by token_ids or logprobs of the choices
+  std::optional<int32_t> forced;  // of these, by token_forced
   // From "usage"; null members are absent.
   std::optional<int64_t> prompt_tokens, completion_tokens, cached_tokens;
   // From "timings", of pawl or llama.cpp.

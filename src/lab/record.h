@@ -39,6 +39,7 @@ struct RawEvent {
   int32_t text_bytes = 0;         // UTF-8 bytes of content, reasoning and tool calls
   int32_t answer_bytes = 0;       // of these, what is not reasoning
   std::optional<int32_t> tokens;  // in this event, where the server says so
+  std::optional<int32_t> forced;  // of these, not chosen: a format left one way on
 };
 
 // Non-empty content, reasoning or tool call: what "content event" means everywhere.

@@ -16,14 +16,18 @@ using base::ErrorCode;
 using base::Json;
 using base::Result;
 
-constexpr std::array<std::string_view, 8> kEventColumns = {
-    "stamp_ns", "read", "shared_read", "bytes", "kind", "text_bytes", "answer_bytes", "tokens"};
+constexpr std::array<std::string_view, 9> kEventColumns = {"stamp_ns",     "read",   "shared_read",
+                                                           "bytes",        "kind",   "text_bytes",
+                                                           "answer_bytes", "tokens", "forced"};
+// Files without the last column are read too.
+constexpr size_t kFewestColumns = 8;
 
 Json event_json(const RawEvent& event) {
   return Json::array_of({event.stamp_ns, int64_t{event.read}, event.shared_read,
                          int64_t{event.bytes}, event_kind_name(event.kind),
                          int64_t{event.text_bytes}, int64_t{event.answer_bytes},
-                         event.tokens ? Json(int64_t{*event.tokens}) : Json()});
+                         event.tokens ? Json(int64_t{*event.tokens}) : Json(),
+                         event.forced ? Json(int64_t{*event.forced}) : Json()});
 }
 
 Json counts_json(const TokenCounts& counts) {
@@ -86,7 +90,7 @@ void read_server(Members& record, ServerTimes& times) {
 
 void read_event(Members& record, const Json& row, RawEvent& event) {
   const auto* cells = row.as_array();
-  if (cells == nullptr || cells->size() != kEventColumns.size()) {
+  if (cells == nullptr || cells->size() < kFewestColumns || cells->size() > kEventColumns.size()) {
     return record.fail("events", fmt::format("rows of {} cells", kEventColumns.size()));
   }
   const auto& cell = *cells;
@@ -106,6 +110,11 @@ void read_event(Members& record, const Json& row, RawEvent& event) {
     int32_t tokens = 0;
     record.read_integer("tokens", cell[7], tokens, 0);
     event.tokens = tokens;
+  }
+  if (cells->size() > kFewestColumns && !cell[8].is_null()) {
+    int32_t forced = 0;
+    record.read_integer("forced", cell[8], forced, 0);
+    event.forced = forced;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws each result of the page: a section with its verdict, figures, plots, tables and conditions.
 const kinds = {sweep: ['Sweep', sweep], compare: ['Comparison', compare], predict: ['Prediction', predict], score: ['Score of the predictions', score],
-  load: ['Load', load], cancel: ['Cancellation', cancel], trace: ['Trace', trace], logits: ['Logits', logits],
+  load: ['Load', load], cancel: ['Cancellation', cancel], schema: ['What the fields cost', schema], trace: ['Trace', trace], logits: ['Logits', logits],
   diverge: ['Divergence', diverge], phases: ['Prefill and decode', phases], tour: ['Tour', tour]};
 for (const input of inputs) {
   const section = element(document.getElementById('page'), 'section', 'result');

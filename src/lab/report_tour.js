@@ -69,7 +69,7 @@ function tour(section, input) {
   if (r.left_out) element(section, 'p', 'soft', 'Left out: ' + r.left_out + '.');
   conditions(section, r.conditions);
   for (const [i, chapter] of r.chapters.entries()) {
-    element(section, 'h2', 'chapter', `${i + 1}  ${chapter.title}`);
+    element(section, 'h2', 'chapter', `${chapter.number ?? i + 1}  ${chapter.title}`);
     for (const f of chapter.findings) {
       const box = element(section, 'div', 'card finding');
       const head = element(box, 'p', '');

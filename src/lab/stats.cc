@@ -66,6 +66,40 @@ double deviation_of(std::span<const double> values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
+double student_factor(int64_t degrees, double confidence) {
+  PAWL_CHECK(degrees >= 1 && confidence > 0 && confidence < 1);
+  constexpr int64_t kAsNormal = 10'000;
+  const int64_t n = std::min(degrees, kAsNormal);
+  // P(|T| <= t), in closed form: Abramowitz and Stegun, "Handbook of Mathematical Functions",
+  // 26.7.3 and 26.7.4.
+  const auto inside = [n](double t) {
+    const double angle = std::atan(t / std::sqrt(static_cast<double>(n)));
+    const double cosine = std::cos(angle);
+    const bool is_odd = n % 2 == 1;
+    double sum = 0, term = is_odd ? cosine : 1;
+    for (int64_t k = is_odd ? 3 : 2; k <= n; k += 2) {
+      sum += term;
+      term *= cosine * cosine * static_cast<double>(k - 1) / static_cast<double>(k);
+    }
+    return is_odd ? 2 / M_PI * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+  };
+  double low = 0, high = 1;
+  while (inside(high) < confidence) high *= 2;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = (low + high) / 2;
+    (inside(middle) < confidence ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<Interval> mean_interval(std::span<const double> values, double confidence) {
+  if (values.size() < 2) return std::nullopt;
+  const double mean = mean_of(values);
+  const double half = student_factor(static_cast<int64_t>(values.size()) - 1, confidence) *
+                      deviation_of(values) / std::sqrt(static_cast<double>(values.size()));
+  return Interval{mean - half, mean + half};
+}
+
 double standard_normal(uint64_t seed, uint64_t position) {
   // Box and Muller, "A note on the generation of random normal deviates", 1958.
   const double u = 1 - base::uniform(seed, position, 1);

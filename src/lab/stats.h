@@ -30,6 +30,12 @@ double mean_of(std::span<const double> values);       // REQUIRES: not empty
 double median_of(std::span<const double> values);     // REQUIRES: not empty
 double deviation_of(std::span<const double> values);  // sample standard deviation; 0 for one value
 
+// By how many standard errors the mean of a normal sample is off at most, with that confidence:
+// Student's t, two-sided. REQUIRES: degrees >= 1, 0 < confidence < 1
+double student_factor(int64_t degrees, double confidence);
+// What the mean of more such values may be. Nothing for fewer than two: they show no spread.
+std::optional<Interval> mean_interval(std::span<const double> values, double confidence = 0.95);
+
 // A standard normal number, a function of its arguments alone. base::uniform's draws 1 and 2.
 double standard_normal(uint64_t seed, uint64_t position);
 

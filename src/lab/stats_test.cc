@@ -122,5 +122,26 @@ TEST(Stats, S160_OneWideGroupIsNotTwo) {
   EXPECT_LE(alarms, runs / 100) << "of " << runs;
 }
 
+// Published tables of Student's t, two-sided.
+TEST(Stats, StudentsFactorAgreesWithPublishedTables) {
+  EXPECT_NEAR(student_factor(1, 0.95), 12.706, 5e-4);
+  EXPECT_NEAR(student_factor(2, 0.95), 4.303, 5e-4);
+  EXPECT_NEAR(student_factor(7, 0.95), 2.365, 5e-4);
+  EXPECT_NEAR(student_factor(30, 0.95), 2.042, 5e-4);
+  EXPECT_NEAR(student_factor(10, 0.99), 3.169, 5e-4);
+  EXPECT_NEAR(student_factor(7, 0.998), 4.785, 5e-4);
+  EXPECT_NEAR(student_factor(1'000'000, 0.95), 1.960, 1e-3);
+}
+
+// Mean 3, deviation sqrt(2.5), five values: 3 ± 2.776 · 0.7071.
+TEST(Stats, MeanHasAnInterval) {
+  const std::vector<double> values = {1, 2, 3, 4, 5};
+  const auto interval = mean_interval(values);
+  ASSERT_TRUE(interval.has_value());
+  EXPECT_NEAR(interval->low, 1.037, 1e-3);
+  EXPECT_NEAR(interval->high, 4.963, 1e-3);
+  EXPECT_FALSE(mean_interval(std::span(values).first(1)).has_value());
+}
+
 }  // namespace
 }  // namespace pawl::lab

@@ -55,7 +55,7 @@ Divergence compare(std::span<const TokenId> a, std::span<const TokenId> b, int w
 }
 
 Share share_of(int64_t hits, int64_t trials) {
-  return {hits, trials, clopper_pearson(hits, trials)};
+  return {hits, trials, base::clopper_pearson(hits, trials)};
 }
 
 DivergenceCurve curve_of(std::span<const Divergence> cases, int most_within) {

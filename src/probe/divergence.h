@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/binomial.h"
 #include "base/token.h"
-#include "probe/binomial.h"
 
 namespace pawl::probe {
 
@@ -34,7 +34,7 @@ Divergence compare(std::span<const base::TokenId> a, std::span<const base::Token
 
 struct Share {
   int64_t hits = 0, trials = 0;
-  Interval interval;  // Clopper–Pearson, 95 %
+  base::Interval interval;  // Clopper–Pearson, 95 %
   double value() const {
     return trials > 0 ? static_cast<double>(hits) / static_cast<double>(trials) : 0;
   }

@@ -40,7 +40,7 @@ class Resampler {
     }
     std::sort(values.begin(), values.end());
     constexpr size_t kTail = kDraws * 25 / 1000;
-    result.interval = Interval{values[kTail], values[kDraws - 1 - kTail]};
+    result.interval = base::Interval{values[kTail], values[kDraws - 1 - kTail]};
     return result;
   }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probe/binomial.h"
+#include "base/binomial.h"
 #include "probe/phases.h"
 #include "probe/roofline.h"
 
@@ -19,7 +19,7 @@ namespace pawl::probe {
 
 struct Estimate {
   double value = 0;
-  std::optional<Interval> interval;
+  std::optional<base::Interval> interval;
   double low() const { return interval ? interval->low : value; }
   double high() const { return interval ? interval->high : value; }
 };

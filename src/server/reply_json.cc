@@ -27,6 +27,15 @@ void append_times(std::span<const double> times_ms, std::string& out) {
   out += ']';
 }
 
+void append_flags(std::span<const uint8_t> flags, std::string& out) {
+  out += '[';
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (i > 0) out += ',';
+    out += flags[i] != 0 ? "true" : "false";
+  }
+  out += ']';
+}
+
 void append_ms(std::string_view name, const std::optional<double>& ms, std::string& out) {
   if (ms) {
     fmt::format_to(std::back_inserter(out), "\"{}\":{:.3f},", name, *ms);
@@ -149,6 +158,10 @@ void ReplyJson::end_choice(const ChoiceParts& parts, const engine::Finished* fin
   if (parts.times_ms) {
     out += ",\"token_times_ms\":";
     append_times(*parts.times_ms, out);
+  }
+  if (parts.forced) {
+    out += ",\"token_forced\":";
+    append_flags(*parts.forced, out);
   }
   if (parts.prompt_ids) {
     out += ",\"prompt_token_ids\":";

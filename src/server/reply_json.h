@@ -58,6 +58,7 @@ struct ChoiceParts {
   const LogprobList* logprobs = nullptr;
   std::optional<std::span<const base::TokenId>> ids;         // token_ids
   std::optional<std::span<const double>> times_ms;           // token_times_ms
+  std::optional<std::span<const uint8_t>> forced;            // token_forced, 0 or 1
   std::optional<std::span<const base::TokenId>> prompt_ids;  // prompt_token_ids
   std::string_view note;                                     // to its end, or empty
   std::span<const ToolCall> calls;                           // of a whole reply

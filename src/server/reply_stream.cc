@@ -62,6 +62,7 @@ ChoiceParts ReplyStream::parts(int index) {
   if (request_.wants_logprobs) parts.logprobs = &choice.logprobs;
   if (request_.wants_ids) parts.ids = choice.ids;
   if (request_.wants_times) parts.times_ms = choice.times_ms;
+  if (request_.wants_times) parts.forced = choice.forced;
   parts.note = choice.note;
   parts.calls = choice.calls;
   return parts;
@@ -141,6 +142,7 @@ void ReplyStream::take_token(TokenEvent event) {
   if (request_.wants_ids) choice.ids.push_back(event.id);
   if (request_.wants_times) {
     choice.times_ms.push_back(static_cast<double>(event.stamp_ns - live_->received_ns()) / 1e6);
+    choice.forced.push_back(event.is_forced ? 1 : 0);
   }
   add_text(choice, event.text, false);
   // An end token is no part of the text, so none of its log-probabilities either.
@@ -167,6 +169,7 @@ void ReplyStream::flush_text(int index, std::string& out) {
     of_call.logprobs = nullptr;
     of_call.ids.reset();
     of_call.times_ms.reset();
+    of_call.forced.reset();
     json_.call_chunk(of_call, piece, request_.wants_continuous_usage ? &so_far : nullptr, out);
     out += kEventEnd;
   }
@@ -181,6 +184,7 @@ void ReplyStream::flush_text(int index, std::string& out) {
   choice.text.clear();
   choice.ids.clear();
   choice.times_ms.clear();
+  choice.forced.clear();
   choice.logprobs.clear();
 }
 

@@ -63,6 +63,7 @@ class ReplyStream {
     std::string text;                // not given out yet; of a whole reply: all
     std::vector<base::TokenId> ids;  // the same of token_ids
     std::vector<double> times_ms;    // and of token_times_ms
+    std::vector<uint8_t> forced;     // and of token_forced, 0 or 1
     LogprobList logprobs;            // of text
     std::vector<TokenEvent> held;    // tokens whose text is not decided
     std::vector<PromptTokenEvent> prompt;

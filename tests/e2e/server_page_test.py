@@ -136,6 +136,7 @@ class Answers(ServerTest):
         choices = [one for chunk in stream.objects() for one in chunk["choices"]]
         for one in choices:
             self.assertEqual(len(one["token_times_ms"]), len(one["token_ids"]))
+            self.assertEqual(one["token_forced"], [False] * len(one["token_ids"]))
         self.assertEqual(sum(len(one["token_ids"]) for one in choices) > 0, True)
 
     def test_props_name_the_tokens_that_end_an_answer(self):

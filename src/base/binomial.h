@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace pawl::probe {
+namespace pawl::base {
 
 struct Interval {
   double low = 0, high = 1;
@@ -17,4 +17,4 @@ struct Interval {
 // 0 < confidence < 1
 Interval clopper_pearson(int64_t hits, int64_t trials, double confidence = 0.95);
 
-}  // namespace pawl::probe
+}  // namespace pawl::base

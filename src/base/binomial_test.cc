@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/binomial.h"
+#include "base/binomial.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace pawl::probe {
+namespace pawl::base {
 namespace {
 
 void expect_interval(int64_t hits, int64_t trials, double low, double high) {
@@ -40,4 +40,4 @@ TEST(ClopperPearson, WithoutTrialsSaysNothing) {
 }
 
 }  // namespace
-}  // namespace pawl::probe
+}  // namespace pawl::base

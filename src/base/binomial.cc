@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/binomial.h"
+#include "base/binomial.h"
 
 #include <cmath>
 
 #include "base/check.h"
 
-namespace pawl::probe {
+namespace pawl::base {
 namespace {
 
 // P(X >= hits) of `trials` draws with share p. Terms are added from the logarithm of the first, so
@@ -50,4 +50,4 @@ Interval clopper_pearson(int64_t hits, int64_t trials, double confidence) {
   return interval;
 }
 
-}  // namespace pawl::probe
+}  // namespace pawl::base

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fork-join over cores, for compute. Each thread starts with a contiguous share of the chunks and
 // takes them in order, so that what it reads is one ascending stream; who is done takes from the
-// end of another's share, so that a thread that lost its core to a neighbour delays the join by one
-// chunk at most. Waiting is a bounded spin, then sleep.
+// end of another's share, so that a thread that lost its core to a neighbour delays the join by
+// what it had claimed at most, a quarter of its share. Waiting is a bounded spin, then sleep.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,9 @@ class TaskPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls chunk(begin, end, worker) until [0, count) is covered, `grain` items at a time, in any
-  // order and on any worker; returns when all of it is done. What a chunk computes must not depend
-  // on the worker.
+  // Calls chunk(begin, end, worker) until [0, count) is covered, a multiple of `grain` items at a
+  // time, in any order and on any worker; returns when all of it is done. What is computed of an
+  // item must depend neither on the worker nor on where the range is cut.
   template <typename F>
   void run(int64_t count, int64_t grain, F&& chunk) {
     using Fn = std::remove_reference_t<F>;
@@ -53,22 +53,23 @@ class TaskPool {
   void publish();
   void work(int worker);
   void take_chunks(int worker);
-  bool take_chunk(int from, int worker);
+  uint32_t take_chunks_of(int from, int worker);  // how many, 0 if none was left
   uint32_t wait_for_job(uint32_t seen);
   void wait_for_others();
 
   std::vector<Share> shares_;  // [threads]
   uint64_t epoch_ = 0;
-  // Threads that wait too long sleep on these words, and are woken only if somebody sleeps.
+  // Threads that wait too long sleep on `published_` and `unfinished_`, and are woken only if
+  // somebody sleeps. The job stands in the line of `published_`: a worker that saw it has it.
   alignas(64) std::atomic<uint32_t> published_{0};  // jobs given out so far
   std::atomic<int32_t> sleeping_workers_{0};
-  alignas(64) std::atomic<uint32_t> unfinished_{0};  // chunks of the job at hand
-  std::atomic<bool> is_caller_sleeping_{false};
-  alignas(64) std::atomic<Chunk> chunk_{nullptr};
+  std::atomic<Chunk> chunk_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<int64_t> count_{0};
   std::atomic<int64_t> grain_{0};
   std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<uint32_t> unfinished_{0};  // chunks of the job not yet told as done
+  std::atomic<bool> is_caller_sleeping_{false};
   std::vector<std::thread> workers_;
 };
 

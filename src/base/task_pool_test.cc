@@ -33,7 +33,9 @@ TEST(TaskPool, ManyShortJobsNeverMix) {
   for (int64_t job = 0; job < 20000; ++job) {
     std::atomic<int64_t> sum{0};
     const int64_t count = 1 + job % 9;
-    pool.run(count, 1, [&sum, job](int64_t begin, int64_t, int) { sum += begin + job; });
+    pool.run(count, 1, [&sum, job](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) sum += i + job;
+    });
     ASSERT_EQ(sum.load(), count * (count - 1) / 2 + count * job);
   }
 }
@@ -45,7 +47,9 @@ TEST(TaskPool, WakesSleepingWorkers) {
     std::atomic<int> done{0};
     std::atomic<int> spin{0};
     for (int i = 0; i < 200000; ++i) spin.fetch_add(1, std::memory_order_relaxed);
-    pool.run(64, 1, [&](int64_t, int64_t, int) { done.fetch_add(1); });
+    pool.run(64, 1, [&](int64_t begin, int64_t end, int) {
+      done.fetch_add(static_cast<int>(end - begin));
+    });
     EXPECT_EQ(done.load(), 64);
   }
 }

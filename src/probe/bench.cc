@@ -139,12 +139,15 @@ class Stopwatch {
   std::vector<double> read_rates_, int8_rates_;
 };
 
+// Over the time of the stretches.
 MachineLimits mean_limits(std::span<const Stretch> stretches) {
   MachineLimits mean;
-  const auto count = static_cast<double>(stretches.size());
+  double ns = 0;
+  for (const Stretch& stretch : stretches) ns += static_cast<double>(stretch.ns);
   for (const Stretch& stretch : stretches) {
-    mean.read_bytes_per_s += stretch.limits.read_bytes_per_s / count;
-    mean.int8_operations_per_s += stretch.limits.int8_operations_per_s / count;
+    const double share = static_cast<double>(stretch.ns) / ns;
+    mean.read_bytes_per_s += stretch.limits.read_bytes_per_s * share;
+    mean.int8_operations_per_s += stretch.limits.int8_operations_per_s * share;
   }
   return mean;
 }
@@ -165,16 +168,16 @@ Spread spread_of(std::vector<double> values) {
 }
 
 Reached reached(std::span<const Stretch> stretches) {
-  double reading_s = 0, arithmetic_s = 0, least_s = 0, taken_s = 0;
+  double bytes = 0, operations = 0, s = 0;
   for (const Stretch& stretch : stretches) {
-    const double reading = stretch.bytes / stretch.limits.read_bytes_per_s;
-    const double arithmetic = stretch.operations / stretch.limits.int8_operations_per_s;
-    reading_s += reading;
-    arithmetic_s += arithmetic;
-    least_s += std::max(reading, arithmetic);
-    taken_s += static_cast<double>(stretch.ns) * 1e-9;
+    bytes += stretch.bytes;
+    operations += stretch.operations;
+    s += static_cast<double>(stretch.ns) * 1e-9;
   }
-  return {reading_s >= arithmetic_s, least_s / taken_s};
+  const MachineLimits limits = mean_limits(stretches);
+  const double reading = bytes / s / limits.read_bytes_per_s;
+  const double arithmetic = operations / s / limits.int8_operations_per_s;
+  return {reading >= arithmetic, std::max(reading, arithmetic)};
 }
 
 Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
@@ -213,6 +216,7 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
   }
   BenchReport report;
   report.limits = watch.median();
+  report.best_read_bytes_per_s = meter.best_read();
   for (size_t i = 0; i < cases.size(); ++i) {
     BenchRow row = counted(costs, cases[i]);
     row.tokens_per_s = spread_of(std::move(rates[i]));

@@ -42,15 +42,17 @@ struct Spread {
 };
 Spread spread_of(std::vector<double> values);  // REQUIRES: at least one
 
-// A piece of a repetition, and what the machine could do just before and just after it, on average.
+// A piece of a repetition, all of about the same length, and what the machine could do just before
+// and just after it, on average.
 struct Stretch {
   double bytes = 0, operations = 0;  // that had to be read and done
   int64_t ns = 0;
   MachineLimits limits;
 };
 
-// The share of the limit that binds: the time that the stretches would have taken at their limits,
-// of the time they took.
+// The share of the limit that binds: the rate over all stretches, of the mean limit over their time.
+// A mean of the stretches' own shares would be too large, since a limit measured in a few
+// milliseconds scatters and stands in the denominator.
 struct Reached {
   bool is_bound_by_reading = false;  // else by arithmetic
   double of_limit = 0;
@@ -63,7 +65,7 @@ struct BenchRow {
   double bytes_per_token = 0, operations_per_token = 0;  // probe/cost.h, mean over the row's tokens
   bool is_bound_by_reading = false;
   MachineLimits limits;  // of the row's own time: the mean over its stretches
-  Spread of_limit;       // of the repetitions, each stretch against its own
+  Spread of_limit;       // of the repetitions
 
   double bytes_per_s() const { return bytes_per_token * tokens_per_s.median; }
   double operations_per_s() const { return operations_per_token * tokens_per_s.median; }
@@ -71,6 +73,7 @@ struct BenchRow {
 
 struct BenchReport {
   MachineLimits limits;  // the median of all that were measured
+  double best_read_bytes_per_s = 0;
   std::vector<BenchRow> rows;
 };
 

@@ -91,12 +91,20 @@ TEST(Bench, TheNearerLimitIsTheOneThatBinds) {
   EXPECT_DOUBLE_EQ(prefill.of_limit, 0.25);
 }
 
-// A machine that becomes twice as fast in the middle: half of either limit is half, whatever the
-// limits' mean is.
-TEST(Bench, EachStretchIsHeldAgainstTheLimitsOfItsOwnTime) {
+// A machine that becomes twice as fast in the middle: half of either limit is half.
+TEST(Bench, TheLimitIsTheMeanOverTheTimeOfTheStretches) {
   const Stretch slow{.bytes = 2e9, .operations = 0, .ns = 100'000'000, .limits = {40e9, 400e9}};
   const Stretch fast{.bytes = 4e9, .operations = 0, .ns = 100'000'000, .limits = {80e9, 400e9}};
   EXPECT_DOUBLE_EQ(reached({{slow, fast}}).of_limit, 0.5);
+  const Stretch longer{.bytes = 6e9, .operations = 0, .ns = 300'000'000, .limits = {40e9, 400e9}};
+  EXPECT_DOUBLE_EQ(reached({{longer, fast}}).of_limit, 0.5);
+}
+
+// Limits that scatter by half do not raise the share.
+TEST(Bench, AScatterOfTheLimitsCancels) {
+  const Stretch low{.bytes = 3e9, .operations = 0, .ns = 100'000'000, .limits = {30e9, 400e9}};
+  const Stretch high{.bytes = 3e9, .operations = 0, .ns = 100'000'000, .limits = {90e9, 400e9}};
+  EXPECT_DOUBLE_EQ(reached({{low, high}}).of_limit, 0.5);
 }
 
 }  // namespace

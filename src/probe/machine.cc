@@ -75,12 +75,14 @@ base::Result<LimitMeter> LimitMeter::create(base::TaskPool& pool, const kernels:
 
 MachineLimits LimitMeter::measure() {
   constexpr int kTurns = 3;
-  MachineLimits best;
+  MachineLimits mean;
   for (int turn = 0; turn < kTurns; ++turn) {
-    best.read_bytes_per_s = std::max(best.read_bytes_per_s, read_once());
-    best.int8_operations_per_s = std::max(best.int8_operations_per_s, compute_once());
+    const double read = read_once();
+    mean.read_bytes_per_s += read / kTurns;
+    mean.int8_operations_per_s += compute_once() / kTurns;
+    best_read_ = std::max(best_read_, read);
   }
-  return best;
+  return mean;
 }
 
 base::Result<MachineLimits> measure_machine(int threads, const base::Clock& clock) {

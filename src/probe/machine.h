@@ -32,9 +32,13 @@ class LimitMeter {
   static base::Result<LimitMeter> create(base::TaskPool& pool, const kernels::Table& table,
                                          const base::Clock& clock);
 
-  // The better of a few turns, each as long as a decode step of a small model: what the machine can
-  // keep up, not what it does for an instant.
+  // The mean rate of a few turns, each shorter than a decode step of a small model. Not the best of
+  // them: memory of a shared machine changes its speed every few milliseconds, and what runs before
+  // and after the meter gets the mean as well.
   MachineLimits measure();
+
+  // Bytes per second of the best turn so far.
+  double best_read() const { return best_read_; }
 
  private:
   LimitMeter(base::TaskPool& pool, const kernels::Table& table, const base::Clock& clock,
@@ -49,6 +53,7 @@ class LimitMeter {
   const base::Clock& clock_;
   base::Arena buffer_;
   int64_t bytes_;
+  double best_read_ = 0;
 };
 
 // The same without a model: with the best instructions ($PAWL_ISA forces others) and `threads`, 0

@@ -13,7 +13,12 @@ TokenTexts::TokenTexts(std::vector<std::string> given) : words(std::move(given))
   for (size_t i = 0; i < words.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const auto count = std::ranges::count(words[i], '"');
-    if (count > 0) quotes.push_back(id);
+    if (count > 0) {
+      quotes.push_back(id);
+      const std::string head = words[i].substr(0, words[i].find('"'));
+      by_head[head].push_back(id);
+      if (count > 2 || head.find('\\') != std::string::npos) unusual.push_back(id);
+    }
     if (count > 1) two_quotes.push_back(id);
     if (words[i].find_first_of("\",]}") != std::string::npos) marks.push_back(id);
   }
@@ -41,7 +46,15 @@ Result<void> GuardedWalk::fill_mask(std::span<uint64_t> words) {
       std::ranges::for_each(texts_->two_quotes, check);
       break;
     case GuardLook::kOneQuote:
-      std::ranges::for_each(texts_->quotes, check);
+      if (const auto rests = guard_->key_rests()) {
+        for (const std::string& rest : *rests) {
+          const auto found = texts_->by_head.find(rest);
+          if (found != texts_->by_head.end()) std::ranges::for_each(found->second, check);
+        }
+        std::ranges::for_each(texts_->unusual, check);
+      } else {
+        std::ranges::for_each(texts_->quotes, check);
+      }
       break;
     case GuardLook::kMarks:
       std::ranges::for_each(texts_->marks, check);

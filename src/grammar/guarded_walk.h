@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,10 @@ struct TokenTexts {
 
   std::vector<std::string> words;  // [entries]
   std::vector<base::TokenId> quotes, two_quotes, marks;
+  // Of those with a quote: by what stands before it; and those of which that does not say enough,
+  // as there is a backslash before it or are two more behind it.
+  std::unordered_map<std::string, std::vector<base::TokenId>> by_head;
+  std::vector<base::TokenId> unusual;
 };
 
 // Threads: none of its own; one thread at a time.

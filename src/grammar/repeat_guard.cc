@@ -31,6 +31,7 @@ Json ordered(const Json& value) {
 }
 
 std::string canonical(std::string_view text) {
+  if (text.starts_with('"') && text.find('\\') == std::string_view::npos) return std::string(text);
   const auto value = base::parse_json(text);
   return value.ok() ? ordered(*value).dump() : std::string(text);
 }
@@ -58,8 +59,22 @@ GuardLook RepeatGuard::look() const {
   }
   if (top->has_seen_items) return GuardLook::kMarks;
   if (!top->has_seen_keys) return GuardLook::kNone;
-  const bool is_key = state.mode == Mode::kKey || (state.mode == Mode::kBetween && state.is_at_key);
-  return is_key ? GuardLook::kOneQuote : GuardLook::kTwoQuotes;
+  return state.mode == Mode::kKey ? GuardLook::kOneQuote : GuardLook::kTwoQuotes;
+}
+
+std::optional<std::vector<std::string>> RepeatGuard::key_rests() const {
+  const State& state = states_.back().first;
+  const std::string_view begun = std::string_view(text_).substr(state.begin);
+  if (begun.find('\\') != std::string_view::npos) return std::nullopt;
+  std::vector<std::string> rests;
+  for (const Seen* seen = state.top->seen.get(); seen != nullptr; seen = seen->before.get()) {
+    std::string_view rest = seen->text;
+    if (!rest.starts_with(begun)) continue;
+    rest.remove_prefix(begun.size());
+    rest.remove_suffix(1);
+    if (rest.find('\\') == std::string_view::npos) rests.emplace_back(rest);
+  }
+  return rests;
 }
 
 bool RepeatGuard::run(State& state, std::string_view bytes) {

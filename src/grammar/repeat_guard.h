@@ -48,6 +48,9 @@ class RepeatGuard {
   explicit RepeatGuard(std::shared_ptr<const GuardShapes> shapes);
 
   GuardLook look() const;
+  // Where look() is kOneQuote: what would have to come before a quote to repeat a key, of keys
+  // without a backslash. Nothing where that cannot be said.
+  std::optional<std::vector<std::string>> key_rests() const;
   // Whether the text may go on so. The bytes go on with valid JSON; the grammar sees to that.
   bool allows(std::string_view bytes);
   // Takes bytes that are allowed, as one token.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <random>
@@ -41,43 +42,62 @@ std::shared_ptr<const pawl::bridge::Vocabulary> bytes_vocabulary() {
   return made.ok() ? *made : nullptr;
 }
 
-// Names in the order in which a schema has them.
-using Ranks = std::map<std::string, size_t, std::less<>>;
-void rank_names(const Json& schema, Ranks& ranks) {
-  if (const Json::Object* members = schema.as_object(); members != nullptr) {
-    for (const auto& [name, member] : *members) {
-      ranks.try_emplace(name, ranks.size());
-      rank_names(member, ranks);
+// The names of each `properties` of a schema, in their order.
+using Orders = std::vector<std::map<std::string, size_t, std::less<>>>;
+void collect_orders(const Json& schema, Orders& orders) {
+  for (const Json& item : schema.as_array() == nullptr ? Json::Array() : *schema.as_array()) {
+    collect_orders(item, orders);
+  }
+  for (const auto& [name, member] :
+       schema.as_object() == nullptr ? Json::Object() : *schema.as_object()) {
+    collect_orders(member, orders);
+    if (name != "properties" || member.as_object() == nullptr) continue;
+    orders.emplace_back();
+    for (const auto& [key, unused] : *member.as_object()) {
+      orders.back().try_emplace(key, orders.back().size());
     }
   }
-  const Json::Array* items = schema.as_array();
-  for (const Json& item : items == nullptr ? Json::Array() : *items) {
-    if (item.as_string() != nullptr) ranks.try_emplace(*item.as_string(), ranks.size());
-    rank_names(item, ranks);
+}
+
+// Members in the order of those properties that most of them are of.
+Json::Object sorted_members(const Json::Object& members, const Orders& orders) {
+  size_t most = 0;
+  const Orders::value_type* best = nullptr;
+  for (const auto& order : orders) {
+    const auto known = static_cast<size_t>(std::ranges::count_if(
+        members, [&](const Json::Member& one) { return order.contains(one.key); }));
+    if (known > most) best = &order;
+    most = std::max(most, known);
   }
+  Json::Object sorted = members;
+  if (best == nullptr) return sorted;
+  std::ranges::stable_sort(sorted, {}, [&](const Json::Member& one) {
+    const auto rank = best->find(one.key);
+    return rank == best->end() ? best->size() : rank->second;
+  });
+  return sorted;
 }
 
 // A text under way, and the way back.
 class Feeder {
  public:
   Feeder(const Grammar& grammar, std::shared_ptr<const pawl::grammar::TokenTexts> texts,
-         std::shared_ptr<const pawl::grammar::GuardShapes> shapes, Ranks ranks)
-      : walk_(*grammar.walk(), std::move(texts), std::move(shapes)), ranks_(std::move(ranks)) {}
+         std::shared_ptr<const pawl::grammar::GuardShapes> shapes, Orders orders,
+         bool has_old_integers)
+      : walk_(*grammar.walk(), std::move(texts), std::move(shapes)),
+        orders_(std::move(orders)),
+        has_old_integers_(has_old_integers) {}
 
   // The value, compactly, its members in some order that is accepted.
   bool value(const Json& value) {
     const Json::Object* members = value.as_object();
     const Json::Array* items = value.as_array();
     if (members != nullptr) {
-      Json::Object sorted = *members;
-      std::ranges::stable_sort(sorted, {}, [&](const Json::Member& one) {
-        const auto rank = ranks_.find(one.key);
-        return rank == ranks_.end() ? ranks_.size() : rank->second;
-      });
+      const Json::Object sorted = sorted_members(*members, orders_);
       std::vector<bool> used(members->size());
       return text("{") && (this->members(sorted, used, 0) || undo(1));
     }
-    if (items == nullptr) return text(value.dump());
+    if (items == nullptr) return simple(value);
     const size_t start = fed_.size();
     bool is_ok = text("[");
     for (size_t i = 0; i < items->size() && is_ok; ++i) {
@@ -91,6 +111,15 @@ class Feeder {
 
  private:
   static constexpr int64_t kMaxBytes = 200'000;
+
+  // 2.0 is an integer since draft 6; we write 2.
+  bool simple(const Json& value) {
+    const auto number = value.to_int64() ? std::nullopt : value.to_double();
+    const bool is_whole = number && std::abs(*number) < 1e15 && *number == std::floor(*number);
+    if (!is_whole) return text(value.dump());
+    return text(fmt::format("{:.1f}", *number)) ||
+           (!has_old_integers_ && text(fmt::format("{:.0f}", *number)));
+  }
 
   bool members(const Json::Object& members, std::vector<bool>& used, size_t count) {
     if (count == members.size()) return text("}");
@@ -128,7 +157,8 @@ class Feeder {
   }
 
   pawl::grammar::GuardedWalk walk_;
-  const Ranks ranks_;
+  const Orders orders_;
+  const bool has_old_integers_;
   std::string fed_, longest_;
   int64_t bytes_ = 0;
 };
@@ -234,14 +264,15 @@ Json judged(const Json& line, const std::shared_ptr<const pawl::bridge::Vocabula
   const auto shapes = std::make_shared<const pawl::grammar::GuardShapes>(text->shapes);
   Json rejected = Json::array(), accepted = Json::array();
   int64_t caught = 0, index = 0;
-  Ranks ranks;
-  rank_names(schema, ranks);
+  Orders orders;
+  collect_orders(schema, orders);
   const Json* tests = line.find("tests");
   for (const Json& test : tests == nullptr ? Json::Array() : *tests->as_array()) {
     // Members are tried in the order of the instance first, then in that of the schema: a search
     // through all orders would not end.
-    Feeder feeder(*grammar, texts, shapes, {});
-    Feeder ranked(*grammar, texts, shapes, ranks);
+    const bool has_old_integers = text->draft == 4;
+    Feeder feeder(*grammar, texts, shapes, {}, has_old_integers);
+    Feeder ranked(*grammar, texts, shapes, orders, has_old_integers);
     const Json& data = *test.find("data");
     const bool is_accepted = (feeder.value(data) && feeder.is_complete()) ||
                              (ranked.value(data) && ranked.is_complete());

@@ -42,10 +42,7 @@ fn read_at(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
         "or" => RegexAst::Or(list(what, depth)?),
         "not" => RegexAst::Not(boxed()?),
         "concat" => RegexAst::Concat(list(what, depth)?),
-        "quote" => RegexAst::JsonQuote(
-            boxed()?,
-            JsonQuoteOptions { allowed_escapes: ESCAPES.into(), raw_mode: false },
-        ),
+        "quote" => quoted(what, depth + 1)?,
         "repeat" => {
             let parts = what.as_array().filter(|a| a.len() == 3).ok_or_else(|| bad("repeat wants three"))?;
             let most = if parts[2].is_null() { u32::MAX } else { count(&parts[2])? };
@@ -56,6 +53,32 @@ fn read_at(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
             RegexAst::MultipleOf(count(&parts[0])?, count(&parts[1])?)
         }
         _ => return Err(bad("a language is of an unknown kind")),
+    })
+}
+
+/// Texts as JSON strings. What is said of texts together is said of their spellings together: where a string can go
+/// on in almost any way the library sees that at once, but not inside of quotes.
+fn quoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
+    let inner = value.as_object().and_then(|members| members.iter().next());
+    let all = |what: &Value| {
+        let items = what.as_array().ok_or_else(|| bad("a list of languages is no array"))?;
+        items.iter().map(|item| quoted(item, depth + 1)).collect::<Result<Vec<_>, Failure>>()
+    };
+    let spelled = |ast| {
+        let options = JsonQuoteOptions { allowed_escapes: ESCAPES.into(), raw_mode: false };
+        RegexAst::JsonQuote(Box::new(ast), options)
+    };
+    if depth > MAX_DEPTH {
+        return Err(Failure::Limit("languages are nested too deep".into()));
+    }
+    Ok(match inner {
+        Some((kind, what)) if kind == "and" => RegexAst::And(all(what)?),
+        Some((kind, what)) if kind == "or" => RegexAst::Or(all(what)?),
+        Some((kind, what)) if kind == "not" => RegexAst::And(vec![
+            spelled(RegexAst::Regex("(?s:.*)".into())),
+            RegexAst::Not(Box::new(quoted(what, depth + 1)?)),
+        ]),
+        _ => spelled(read_at(value, depth)?),
     })
 }
 

@@ -26,7 +26,10 @@ Result<Arena> Arena::create(int64_t bytes, Pages pages) {
   Arena arena;
   arena.data_ = static_cast<std::byte*>(data) + before;
   arena.bytes_ = static_cast<int64_t>(mapped - before);
-  if (pages == Pages::kLarge) madvise(arena.data_, mapped - before, MADV_HUGEPAGE);  // only advice
+  // Only advice, and only for pages that are used whole: the first byte written to a large page
+  // takes all of it.
+  const size_t whole = static_cast<size_t>(bytes / kLargePage * kLargePage);
+  if (pages == Pages::kLarge && whole > 0) madvise(arena.data_, whole, MADV_HUGEPAGE);
   return arena;
 }
 

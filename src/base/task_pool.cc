@@ -30,9 +30,9 @@ uint64_t end_of(uint64_t share) {
   return (share >> kFieldBits) & kFieldMask;
 }
 
-// About 40 microseconds: longer than the gap between two jobs of one step (20 where what a thread
-// reads was written by a core without a common cache), far shorter than a time slice.
-constexpr int kSpins = 1200;
+// About 20 microseconds: longer than nearly every gap between two jobs of one step, far shorter than
+// a time slice. Twice as long costs 4 % beside a busy process.
+constexpr int kSpins = 600;
 
 // A thread claims a quarter of what is left of its share at once, so that a share costs a dozen
 // claims, however fine its chunks; the last of them are single chunks, which even out the join.

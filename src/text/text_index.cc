@@ -50,19 +50,19 @@ base::Result<TextIndex> TextIndex::create(std::span<const std::string_view> text
   }
   TextIndex index;
   index.texts_ = texts;
+  index.id_bits_ = std::max(1, static_cast<int>(std::bit_width(texts.size())));
   index.slots_.resize(std::bit_ceil(std::max<size_t>(16, texts.size() * 2)));
   const size_t mask = index.slots_.size() - 1;
   for (size_t id = 0; id < texts.size(); ++id) {
     if (texts[id].empty()) continue;
     index.max_bytes_ = std::max(index.max_bytes_, texts[id].size());
     const uint64_t hash = hash_bytes(texts[id]);
-    const uint32_t upper = static_cast<uint32_t>(hash >> 32);
     size_t at = hash & mask;
-    for (size_t probes = 0; index.slots_[at].entry != 0; at = (at + 1) & mask) {
-      const Slot& slot = index.slots_[at];
-      if (slot.hash == upper && texts[slot.entry - 1] == texts[id]) {
+    for (size_t probes = 0; index.slots_[at] != 0; at = (at + 1) & mask) {
+      const Slot slot = index.slots_[at];
+      if (index.is_text(slot, hash, texts[id])) {
         return base::Error{base::ErrorCode::kBadFile,
-                           "entries " + std::to_string(slot.entry - 1) + " and " +
+                           "entries " + std::to_string(index.id_of(slot)) + " and " +
                                std::to_string(id) + " have the same text " +
                                base::quoted_text(texts[id]),
                            "tokenizer.ggml.tokens"};
@@ -75,7 +75,8 @@ base::Result<TextIndex> TextIndex::create(std::span<const std::string_view> text
                            "tokenizer.ggml.tokens"};
       }
     }
-    index.slots_[at] = {upper, static_cast<uint32_t>(id + 1)};
+    const auto tag = static_cast<Slot>(hash >> (32 + index.id_bits_));
+    index.slots_[at] = tag << index.id_bits_ | static_cast<Slot>(id + 1);
   }
   return index;
 }
@@ -83,13 +84,9 @@ base::Result<TextIndex> TextIndex::create(std::span<const std::string_view> text
 TokenId TextIndex::find(std::string_view text) const {
   if (text.size() > max_bytes_ || text.empty()) return kNoToken;
   const uint64_t hash = hash_bytes(text);
-  const uint32_t upper = static_cast<uint32_t>(hash >> 32);
   const size_t mask = slots_.size() - 1;
-  for (size_t at = hash & mask; slots_[at].entry != 0; at = (at + 1) & mask) {
-    const Slot& slot = slots_[at];
-    if (slot.hash == upper && texts_[slot.entry - 1] == text) {
-      return static_cast<TokenId>(slot.entry - 1);
-    }
+  for (size_t at = hash & mask; slots_[at] != 0; at = (at + 1) & mask) {
+    if (is_text(slots_[at], hash, text)) return id_of(slots_[at]);
   }
   return kNoToken;
 }

@@ -35,13 +35,20 @@ class TextIndex {
   size_t max_bytes() const { return max_bytes_; }  // of the longest text
 
  private:
-  struct Slot {
-    uint32_t hash;   // upper half of the text's hash
-    uint32_t entry;  // id + 1; 0: free
-  };
+  // The hash's upper bits over those that hold any id + 1; the latter are 0 in a free slot. Half of
+  // what two words would take: with 262,144 entries 2 MB.
+  using Slot = uint32_t;
+
+  Slot id_mask() const { return (Slot{1} << id_bits_) - 1; }
+  TokenId id_of(Slot slot) const { return static_cast<TokenId>(slot & id_mask()) - 1; }
+  bool is_text(Slot slot, uint64_t hash, std::string_view text) const {
+    return slot >> id_bits_ == hash >> (32 + id_bits_) &&
+           texts_[static_cast<size_t>(id_of(slot))] == text;
+  }
 
   std::span<const std::string_view> texts_;
   std::vector<Slot> slots_;  // a power of two, at most half full
+  int id_bits_ = 0;          // 1..31
   size_t max_bytes_ = 0;
 };
 

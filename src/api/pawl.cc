@@ -160,8 +160,7 @@ Result<std::string> Model::detokenize(std::span<const Token> tokens) const {
 Result<Sequence> Model::begin() {
   engine::Runtime& runtime = *state_->runtime;
   const int64_t blocks = (state_->context + kv::kBlockPositions - 1) / kv::kBlockPositions;
-  auto pool = kv::BlockPool::create(static_cast<int32_t>(blocks),
-                                    runtime.model()->kv_layout(false).block_bytes());
+  auto pool = kv::BlockPool::create(static_cast<int32_t>(blocks), runtime.kv_block_bytes());
   if (!pool.ok()) return shown(pool.error());
   auto states = kv::StatePool::create(1, runtime.model()->config().state_floats);
   if (!states.ok()) return shown(states.error());
@@ -177,7 +176,8 @@ Result<Sequence> Model::begin() {
                                         *state->blocks, model::Precision::kFast,
                                         {.max_tokens = static_cast<int>(kPassTokens),
                                          .max_rows = 1,
-                                         .max_positions = state_->context});
+                                         .max_positions = state_->context,
+                                         .kv_type = runtime.kv_type()});
   if (!forward.ok()) return shown(forward.error());
   state->forward = std::make_unique<model::Forward>(std::move(forward).value());
   state->states.take();

@@ -10,14 +10,16 @@ namespace {
 constexpr int kPrompt = 80;
 constexpr int64_t kTokens = 40;
 
-class BatchInvariance : public testing::TestWithParam<std::tuple<const char*, double>> {
+using kernels::KvType;
+
+class BatchInvariance : public testing::TestWithParam<std::tuple<const char*, double, KvType>> {
  protected:
   void SetUp() override {
     const std::string name = std::get<0>(GetParam());
     const auto path =
         name.starts_with("tiny/") ? tests::golden_path(name + ".gguf") : tests::model_path(name);
     if (!path) GTEST_SKIP() << "missing: " << name << ".gguf";
-    auto runtime = Runtime::open(*path, {.threads = 2});
+    auto runtime = Runtime::open(*path, {.threads = 2, .kv_type = std::get<2>(GetParam())});
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     runtime_ = std::move(runtime).value();
     Recorder recorder;
@@ -164,17 +166,25 @@ TEST_P(BatchInvariance, S015_WithAPrefixThatIsThere) {
   EXPECT_EQ(warm.finished.usage.computed_tokens, kTokens);
 }
 
+std::string name_of(const testing::TestParamInfo<BatchInvariance::ParamType>& model) {
+  std::string name = std::get<0>(model.param);
+  for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
+  name += std::get<1>(model.param) == 0 ? "_greedy" : "_drawn";
+  return name + (std::get<2>(model.param) == KvType::kQ8_0 ? "_q8_0" : "");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, BatchInvariance,
     testing::Combine(testing::Values("tiny/gemma3", "tiny/llama-spm", "tiny/qwen2", "tiny/qwen3",
                                      "tiny/deepseek2-mla", "tiny/mamba2", "tiny/lfm2",
                                      "tiny/qwen3next", "gemma3-270m"),
-                     testing::Values(0.0, 1.0)),
-    [](const auto& model) {
-      std::string name = std::get<0>(model.param);
-      for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
-      return name + (std::get<1>(model.param) == 0 ? "_greedy" : "_drawn");
-    });
+                     testing::Values(0.0, 1.0), testing::Values(KvType::kF16)),
+    name_of);
+INSTANTIATE_TEST_SUITE_P(CodedCache, BatchInvariance,
+                         testing::Combine(testing::Values("tiny/gemma3", "tiny/qwen3",
+                                                          "tiny/deepseek2-mla", "tiny/lfm2"),
+                                          testing::Values(1.0), testing::Values(KvType::kQ8_0)),
+                         name_of);
 
 }  // namespace
 }  // namespace pawl::engine

@@ -16,12 +16,11 @@ base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const Eng
                                                      StepObserver* observer) {
   PAWL_CHECK(limits.context > 0 && limits.max_sequences > 0 && limits.prompt_rows > 0 &&
              limits.tokens_per_step >= limits.max_sequences);
-  const bool is_exact = runtime.precision() == model::Precision::kReference;
   const int64_t positions = std::max(limits.kv_positions, limits.context);
   const int64_t blocks = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
   PAWL_TRY(kv::BlockPool pool,
            kv::BlockPool::create(static_cast<int32_t>(std::min<int64_t>(blocks, INT32_MAX)),
-                                 runtime.model()->kv_layout(is_exact).block_bytes()));
+                                 runtime.kv_block_bytes()));
   PAWL_TRY(kv::StatePool states,
            kv::StatePool::create(limits.max_sequences, runtime.model()->config().state_floats));
   if (limits.prefix_cache && states.floats() > 0) {
@@ -33,7 +32,8 @@ base::Result<std::unique_ptr<Engine>> Engine::create(Runtime& runtime, const Eng
       new Engine(runtime, limits, clock, observer, std::move(pool), std::move(states)));
   const model::Limits model_limits{.max_tokens = static_cast<int>(limits.tokens_per_step),
                                    .max_rows = limits.max_sequences + limits.prompt_rows,
-                                   .max_positions = limits.context};
+                                   .max_positions = limits.context,
+                                   .kv_type = runtime.kv_type()};
   PAWL_TRY(model::Forward forward,
            model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(),
                                   engine->blocks_, runtime.precision(), model_limits));
@@ -73,11 +73,12 @@ base::Result<std::unique_ptr<Sequence>> Engine::prepare(Request request) const {
   const int64_t prompt = static_cast<int64_t>(request.prompt.size());
   PAWL_CHECK(request.sink != nullptr);
   if (prompt == 0) return Error{ErrorCode::kInvalidArgument, "the prompt is empty", "prompt"};
-  if (prompt >= limits_.context) {
+  if (request.pooling ? prompt > limits_.context : prompt >= limits_.context) {
     return Error{ErrorCode::kInvalidArgument,
                  "the prompt has " + std::to_string(prompt) +
-                     " tokens, which leaves no room for a completion in a " + "context of " +
-                     std::to_string(limits_.context),
+                     (request.pooling ? " tokens, more than a "
+                                      : " tokens, which leaves no room for a completion in a ") +
+                     "context of " + std::to_string(limits_.context),
                  "prompt"};
   }
   if (request.stops.max_tokens < 0) {
@@ -97,10 +98,14 @@ base::Result<std::unique_ptr<Sequence>> Engine::prepare(Request request) const {
 
   PAWL_TRY(text::StopMatcher stops, text::StopMatcher::create(request.stops.strings));
 
-  const int64_t max_length =
-      std::min(limits_.context, prompt + std::min(request.stops.max_tokens, limits_.context));
-  return std::make_unique<Sequence>(std::move(request), std::move(stops), runtime_.tokenizer(),
-                                    max_length);
+  const int64_t completion =
+      request.pooling ? 0 : std::min(request.stops.max_tokens, limits_.context);
+  const size_t width = request.pooling ? static_cast<size_t>(runtime_.model()->config().width) : 0;
+  auto sequence =
+      std::make_unique<Sequence>(std::move(request), std::move(stops), runtime_.tokenizer(),
+                                 std::min(limits_.context, prompt + completion));
+  sequence->pooled.resize(width);
+  return sequence;
 }
 
 void Engine::accept(std::unique_ptr<Sequence> sequence) {
@@ -208,6 +213,7 @@ void Engine::admit(Sequence& sequence) {
   if (may_reuse(sequence))
     sequence.computed = cache_.reuse(sequence.salt, reusable_ids(sequence), sequence.blocks);
   sequence.kept = sequence.computed / kv::kBlockPositions;
+  std::ranges::fill(sequence.pooled, 0.0f);
   sequence.is_running = true;
   const std::optional<kv::StateId> state = states_.take();
   PAWL_CHECK(state.has_value());
@@ -222,7 +228,7 @@ void Engine::admit(Sequence& sequence) {
 }
 
 bool Engine::may_reuse(const Sequence& sequence) const {
-  return limits_.prefix_cache && !sequence.wants_prompt_rows();
+  return limits_.prefix_cache && !sequence.wants_prompt_rows() && !sequence.request.pooling;
 }
 
 // Whether one before it in line is about to compute and keep a block that it begins with, too,
@@ -298,6 +304,10 @@ model::Logits Engine::forward() {
         {sequence.computed,
          ids.subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(tokens)),
          static_cast<int>(wanted), &sequence.blocks, states_.state(sequence.state)});
+    if (sequence.request.pooling) {
+      segments_.back().pooled = sequence.pooled.data();
+      segments_.back().pooling = *sequence.request.pooling;
+    }
   }
   add_drafts();
   for (const model::Segment& segment : segments_) {
@@ -379,6 +389,17 @@ void Engine::retire_finished() {
       sequence->decoder.flush(sequence->decoded);
       sequence->stops.push(sequence->decoded, finished.text);
       sequence->stops.flush(finished.text);
+    }
+    if (sequence->request.pooling && finished.reason == FinishReason::kLength) {
+      const bool is_finite =
+          model::finish_pooling(*sequence->request.pooling, sequence->usage.prompt_tokens,
+                                sequence->request.is_normalised, sequence->pooled);
+      finished.embedding = std::move(sequence->pooled);
+      if (!is_finite) {
+        finished.reason = FinishReason::kError;
+        finished.error = "the model's hidden states hold what is no number";
+        finished.embedding.clear();
+      }
     }
     sequence->timeline.finished_ns = clock_.now_ns();
     finished.usage = sequence->usage;

@@ -64,6 +64,8 @@ struct Finished {
   base::TokenId end_token = policy::kNoToken;  // the end token that was chosen, or none
   std::string stop_string;                     // the stop string that matched, or empty
   std::string error;
+  std::vector<float>
+      embedding;  // of a request with pooling that came to its end (kLength), [width]
 };
 
 // Called on the thread that runs the step (with a Service: the engine's own); must not block it,

@@ -4,16 +4,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/token.h"
 #include "engine/event_sink.h"
+#include "model/pooling.h"
 #include "policy/constraint.h"
 #include "policy/policy.h"
 
 namespace pawl::engine {
+
+using model::find_pooling;
+using model::Pooling;
 
 struct Stops {
   std::vector<std::string> strings;  // text that ends the completion; none of it is given out
@@ -33,6 +38,10 @@ struct Request {
   // Give the sink the log-probability of each prompt token, before the first Delta. Every position
   // is then computed: nothing comes from the prefix cache.
   bool prompt_logprobs = false;
+  // One vector for the prompt instead of a completion, in Finished; no other event comes. Every
+  // position is computed.
+  std::optional<Pooling> pooling;
+  bool is_normalised = true;  // to a length of 1
 
   std::stop_token stop_token;  // asked before each step
   int64_t deadline_ns = 0;     // on the engine's clock; it ends in the first step after; 0: none

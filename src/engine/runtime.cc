@@ -23,11 +23,13 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
   PAWL_TRY(runtime->table_, kernels::choose_table(isa));
   runtime->pool_ = std::make_unique<base::TaskPool>(
       options.threads > 0 ? options.threads : base::TaskPool::available_cpus());
-  PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_));
+  PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_, options.adapters));
   PAWL_TRY(runtime->tokenizer_, text::Tokenizer::create(std::move(file), options.pretokenizer));
   // What is needed again (a text of the vocabulary, a row of the embedding) is read again.
   runtime->model_->file()->release_all();
   runtime->precision_ = options.precision;
+  runtime->kv_type_ =
+      options.precision == model::Precision::kReference ? kernels::KvType::kF32 : options.kv_type;
   const size_t rows = static_cast<size_t>(runtime->model_->config().vocabulary);
   if (runtime->tokenizer_->vocab().size() != rows) {
     return base::Error{

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,9 @@ struct RuntimeOptions {
   int threads = 0;            // 0: the CPUs this process may use
   std::string_view isa = {};  // a kernel variant by name; empty: $PAWL_ISA, else the best
   model::Precision precision = model::Precision::kFast;
-  std::string_view pretokenizer = {};  // by name; empty: the one the file names
+  std::string_view pretokenizer = {};               // by name; empty: the one the file names
+  kernels::KvType kv_type = kernels::KvType::kF16;  // of keys and values; the reference has f32
+  std::span<const model::AdapterSource> adapters = {};
 };
 
 // Threads: immutable but for the pool, which one step at a time may use.
@@ -45,6 +48,8 @@ class Runtime {
   const kernels::Table& kernels() const { return *table_; }
   base::TaskPool& pool() { return *pool_; }
   model::Precision precision() const { return precision_; }
+  kernels::KvType kv_type() const { return kv_type_; }
+  int64_t kv_block_bytes() const { return model_->kv_layout(kv_type_).block_bytes(); }
 
   // Things about the file that a user should hear of, one line each; usually none.
   std::vector<std::string> warnings() const;
@@ -57,6 +62,7 @@ class Runtime {
   std::shared_ptr<const model::Model> model_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   model::Precision precision_ = model::Precision::kFast;
+  kernels::KvType kv_type_ = kernels::KvType::kF16;
 };
 
 }  // namespace pawl::engine

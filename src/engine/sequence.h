@@ -56,6 +56,7 @@ struct Sequence {
   text::StreamDecoder decoder;
   text::StopMatcher stops;
   std::string decoded, released;  // buffers of one token
+  std::vector<float> pooled;      // of a request with pooling, [width]
   int64_t prompt_told = 1;  // prompt tokens the sink knows the log-probability of, or needs not
   Usage usage;
   Timeline timeline;

@@ -16,7 +16,8 @@ namespace pawl::kernels {
 namespace {
 
 // One thread's memory for a tile: the scores of one block, and the running softmax of one span. The
-// floats of acc, [kAttentionRows][value_dim], follow it.
+// floats of acc, [kAttentionRows][value_dim], follow it, then a block's keys and values as floats
+// where the cache holds codes.
 struct alignas(64) AttentionScratch {
   float p[kAttentionRows][kKvBlock];  // scores, then their exponentials
   float m[kAttentionRows];
@@ -171,6 +172,41 @@ inline Range attending_rows(const AttentionTile& tile, int64_t block_begin, Atte
   return {static_cast<int>(token_begin) * tile.group, static_cast<int>(token_end) * tile.group};
 }
 
+// Floats of a block whose cache holds codes; the loops are plain, so that the compiler turns them
+// into vectors: every product is rounded once either way.
+inline void expand_keys(const std::byte* part, int head_dim, float* __restrict out) {
+  const auto* codes = reinterpret_cast<const int8_t*>(part);
+  const auto* scales = reinterpret_cast<const Half*>(codes + head_dim * kKvBlock);
+  alignas(64) float scale[kKvBlock];
+  for (int d = 0; d < head_dim; ++d) {
+    if (d % kKvGroup == 0) {
+      const Half* of_group = scales + d / kKvGroup * kKvBlock;
+      for (int slot = 0; slot < kKvBlock; slot += kLanes)
+        store(scale + slot, load(of_group + slot));
+    }
+    for (int slot = 0; slot < kKvBlock; ++slot) {
+      out[d * kKvBlock + slot] = static_cast<float>(codes[d * kKvBlock + slot]) * scale[slot];
+    }
+  }
+}
+
+inline void expand_values(const std::byte* part, int value_dim, float* __restrict out) {
+  const auto* codes = reinterpret_cast<const int8_t*>(part);
+  const auto* scales = reinterpret_cast<const Half*>(codes + value_dim * kKvBlock);
+  const int groups = (value_dim + kKvGroup - 1) / kKvGroup;
+  for (int slot = 0; slot < kKvBlock; ++slot) {
+    for (int g = 0; g < groups; ++g) {
+      float scale[kLanes];
+      store(scale, load_partial(scales + slot * groups + g, 1, 0.0f));
+      const int begin = g * kKvGroup;
+      const int end = begin + kKvGroup < value_dim ? begin + kKvGroup : value_dim;
+      for (int c = begin; c < end; ++c) {
+        out[slot * value_dim + c] = static_cast<float>(codes[slot * value_dim + c]) * scale[0];
+      }
+    }
+  }
+}
+
 // next_k: the keys of the block that follows, or null.
 template <typename T>
 inline void attend_block(const AttentionTile& tile, int64_t block, const std::byte* next_k,
@@ -183,6 +219,15 @@ inline void attend_block(const AttentionTile& tile, int64_t block, const std::by
   };
   const std::byte* k = tile.k[block];
   const std::byte* v = tile.v[block];
+  if (tile.type == KvType::kQ8_0) {
+    float* room = acc + static_cast<int64_t>(kAttentionRows) * tile.value_dim;
+    float* values = room + static_cast<int64_t>(kKvBlock) * tile.head_dim;
+    expand_keys(k, tile.head_dim, room);
+    expand_values(v, tile.value_dim, values);
+    k = reinterpret_cast<const std::byte*>(room);
+    v = reinterpret_cast<const std::byte*>(values);
+    next_k = nullptr;
+  }
   score_block(tile, reinterpret_cast<const T*>(k), rows, s->p, ahead(v, k));
   finish_scores(tile, block * kKvBlock, rows, s);
   exponentiate(rows, s);

@@ -105,6 +105,29 @@ const Shape kShapes[] = {
      .group = 2,
      .first_position = 515,
      .window = 200},
+    {.what = "8-bit cache",
+     .type = KvType::kQ8_0,
+     .head_dim = 64,
+     .value_dim = 64,
+     .tokens = 20,
+     .group = 3,
+     .first_position = 250},
+    {.what = "8-bit cache, decode",
+     .type = KvType::kQ8_0,
+     .head_dim = 128,
+     .value_dim = 128,
+     .group = 7,
+     .first_position = 700,
+     .window = 512},
+    {.what = "8-bit cache, odd",
+     .type = KvType::kQ8_0,
+     .head_dim = 77,
+     .value_dim = 84,
+     .tokens = 9,
+     .group = 2,
+     .first_position = 100,
+     .slopes = true,
+     .sinks = true},
 };
 
 // Memory at a multiple of 64.
@@ -134,6 +157,8 @@ class Scene {
     fill(v_, (last + 1) * shape.value_dim);
     fill(q_, shape.tokens * q_stride());
     fill(sinks_, shape.group);
+    kept_k_ = kept(k_, shape.head_dim);
+    kept_v_ = kept(v_, shape.value_dim);
     for (int h = 0; h < shape.group; ++h) slopes_.push_back(std::ldexp(1.0f, -h - 2));
     for (int64_t block = 0; block <= last / kKvBlock; ++block) add_block(block, last, entries);
   }
@@ -222,10 +247,9 @@ class Scene {
   };
 
   void add_block(int64_t block, int64_t last, const VectorEntries& entries) {
-    const int64_t width = shape_.type == KvType::kF16 ? 2 : 4;
     const int64_t begin = block * kKvBlock;
-    k_blocks_.push_back(aligned_bytes(width * shape_.head_dim * kKvBlock));
-    v_blocks_.push_back(aligned_bytes(width * shape_.value_dim * kKvBlock));
+    k_blocks_.push_back(aligned_bytes(kv_part_bytes(shape_.type, shape_.head_dim)));
+    v_blocks_.push_back(aligned_bytes(kv_part_bytes(shape_.type, shape_.value_dim)));
     const bool used = begin + kKvBlock > oldest_;
     k_pointers_.push_back(used ? k_blocks_.back().get() : nullptr);
     v_pointers_.push_back(used ? v_blocks_.back().get() : nullptr);
@@ -238,8 +262,27 @@ class Scene {
     }
   }
 
-  double stored(float value) const {
-    return shape_.type == KvType::kF16 ? half_to_float(float_to_half(value)) : value;
+  // Vectors of `dim` entries as the cache keeps them, by the definition in kernels.h.
+  std::vector<double> kept(const std::vector<float>& x, int dim) const {
+    std::vector<double> out(x.begin(), x.end());
+    if (shape_.type == KvType::kF32) return out;
+    if (shape_.type == KvType::kF16) {
+      for (size_t i = 0; i < x.size(); ++i) out[i] = half_to_float(float_to_half(x[i]));
+      return out;
+    }
+    for (size_t begin = 0; begin < x.size();) {
+      const size_t in_vector = begin % static_cast<size_t>(dim);
+      const size_t n = std::min<size_t>(kKvGroup, static_cast<size_t>(dim) - in_vector);
+      float most = 0;
+      for (size_t i = begin; i < begin + n; ++i) most = std::max(most, std::fabs(x[i]));
+      const double scale = half_to_float(float_to_half(most / 127.0f));
+      const float inverse = 127.0f / most;
+      for (size_t i = begin; i < begin + n; ++i) {
+        out[i] = static_cast<double>(std::nearbyint(x[i] * inverse)) * scale;
+      }
+      begin += n;
+    }
+    return out;
   }
 
   void naive_row(int t, int h, double* out) const {
@@ -252,7 +295,7 @@ class Scene {
       for (int d = 0; d < shape_.head_dim; ++d) {
         s +=
             static_cast<double>(q_[static_cast<size_t>(t * q_stride() + h * shape_.head_dim + d)]) *
-            stored(k_[static_cast<size_t>(j * shape_.head_dim + d)]);
+            kept_k_[static_cast<size_t>(j * shape_.head_dim + d)];
       }
       s *= scale();
       if (shape_.cap > 0) s = shape_.cap * std::tanh(s / shape_.cap);
@@ -265,7 +308,7 @@ class Scene {
       out[c] = 0;
       for (int64_t j = first; j <= position; ++j) {
         out[c] += std::exp(scores[static_cast<size_t>(j - first)]) / sum *
-                  stored(v_[static_cast<size_t>(j * shape_.value_dim + c)]);
+                  kept_v_[static_cast<size_t>(j * shape_.value_dim + c)];
       }
     }
   }
@@ -273,6 +316,7 @@ class Scene {
   Shape shape_;
   int64_t oldest_ = 0;
   std::vector<float> k_, v_, q_, sinks_, slopes_;
+  std::vector<double> kept_k_, kept_v_;
   std::vector<Aligned> k_blocks_, v_blocks_;
   std::vector<const std::byte*> k_pointers_, v_pointers_;
 };
@@ -313,9 +357,15 @@ TEST(Attention, EveryVariantCutAndOrderOfSpansGivesTheSameBits) {
   }
 }
 
-TEST(Attention, WhatLiesInASlotReachesOnlyTheRowsThatAttendToIt) {
-  const Shape shape = {
-      .what = "spoilt", .tokens = 9, .group = 3, .first_position = 40, .window = 20};
+class SpoiltSlot : public testing::TestWithParam<KvType> {};
+
+TEST_P(SpoiltSlot, ReachesOnlyTheRowsThatAttendToIt) {
+  const Shape shape = {.what = "spoilt",
+                       .type = GetParam(),
+                       .tokens = 9,
+                       .group = 3,
+                       .first_position = 40,
+                       .window = 20};
   for (const VectorVariant& variant : vector_variants()) {
     Scene scene(shape, *variant.entries);
     const std::vector<float> before = scene.run(*variant.entries, shape.tokens, false);
@@ -337,6 +387,9 @@ TEST(Attention, WhatLiesInASlotReachesOnlyTheRowsThatAttendToIt) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Attention, SpoiltSlot,
+                         testing::Values(KvType::kF16, KvType::kF32, KvType::kQ8_0));
 
 TEST(Attention, FoldingAnEmptyPartChangesNoBitAndIntoAnEmptyStateCopies) {
   for (const VectorVariant& variant : vector_variants()) {
@@ -387,6 +440,51 @@ TEST(Attention, StoredPositionsLieWhereTheContractSays) {
         const uint16_t expected = s == slot ? float_to_half(v[static_cast<size_t>(c)]) : 0xabcd;
         ASSERT_EQ(v_block[static_cast<size_t>(s * value_dim + c)], expected) << variant.name;
       }
+    }
+  }
+}
+
+// Groups of 32 entries, the last of 8: a plain one, one of zeros, one with NaN, a short one.
+TEST(Attention, StoredCodesAndScalesLieWhereTheContractSays) {
+  const int dim = 104, slot = 13, groups = 4;
+  std::vector<float> x(dim);
+  for (int i = 0; i < dim; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i % 7 - 3) * 0.25f;
+  x[5] = -12.7f;
+  std::fill(x.begin() + 32, x.begin() + 64, 1e-31f);
+  x[70] = kNaN;
+  x[100] = 1e-3f;
+  const std::vector<float> before = x;
+  for (const VectorVariant& variant : vector_variants()) {
+    const auto bytes = static_cast<size_t>(kv_part_bytes(KvType::kQ8_0, dim));
+    ASSERT_EQ(bytes, static_cast<size_t>(dim * 32 + groups * 32 * 2));
+    std::vector<std::byte> k(bytes, std::byte{0x55}), v = k;
+    variant.entries->store_kv(KvType::kQ8_0, x.data(), dim, x.data(), dim, slot, k.data(),
+                              v.data());
+    const auto scale_at = [&](const std::vector<std::byte>& part, int index) {
+      uint16_t bits;
+      std::memcpy(&bits, part.data() + dim * 32 + index * 2, 2);
+      return bits;
+    };
+    for (int g = 0; g < groups; ++g) {
+      const uint16_t scale = scale_at(k, g * 32 + slot);
+      EXPECT_EQ(scale, scale_at(v, slot * groups + g)) << variant.name;
+      const float value = half_to_float(scale);
+      const float wanted[] = {12.7f / 127.0f, 0.0f, kNaN, 0.75f / 127.0f};
+      EXPECT_TRUE(std::isnan(wanted[g]) ? std::isnan(value) : scale == float_to_half(wanted[g]))
+          << variant.name << ", group " << g;
+      EXPECT_EQ(scale_at(k, g * 32 + slot + 1), 0x5555) << variant.name;
+    }
+    for (int i = 0; i < dim; ++i) {
+      const float most = i < 32 ? 12.7f : i < 96 ? 0.0f : 0.75f;
+      const float inverse = most == 0 ? 0.0f : 127.0f / most;
+      const int expected =
+          most == 0 ? 0
+                    : static_cast<int>(std::nearbyint(before[static_cast<size_t>(i)] * inverse));
+      EXPECT_EQ(static_cast<int8_t>(k[static_cast<size_t>(i * 32 + slot)]), expected)
+          << variant.name << " " << i;
+      EXPECT_EQ(k[static_cast<size_t>(i * 32 + slot + 1)], std::byte{0x55}) << variant.name;
+      EXPECT_EQ(static_cast<int8_t>(v[static_cast<size_t>(slot * dim + i)]), expected)
+          << variant.name << " " << i;
     }
   }
 }

@@ -52,7 +52,17 @@ struct MatmulTile {
 constexpr int kKvBlock = 32;   // positions in a KV block
 constexpr int kKvSpan = 256;   // positions whose softmax is taken together; spans are then folded left to right
 
-enum class KvType : int { kF16, kF32 };
+// kQ8_0: 8-bit codes. A position's key and value are cut into groups of 32 entries, the last perhaps smaller; per
+// group amax = max |x|, scale = f16(amax / 127), code = x * (127 / amax) to nearest, ties to even; amax below 1e-30
+// counts as 0, which gives codes and scale 0; a group that holds NaN or infinity gives codes 0, scale NaN.
+enum class KvType : int { kF16, kF32, kQ8_0 };
+constexpr int kKvGroup = 32;  // entries that share a scale
+// Bytes of the keys, or of the values, of one KV block whose vectors have `dim` entries.
+constexpr int64_t kv_part_bytes(KvType type, int dim) {
+  const int64_t entries = int64_t{kKvBlock} * dim;
+  if (type == KvType::kQ8_0) return entries + int64_t{kKvBlock} * ((dim + kKvGroup - 1) / kKvGroup) * 2;
+  return entries * (type == KvType::kF16 ? 2 : 4);
+}
 
 // Queries of one KV head: `tokens` consecutive positions of one sequence, `group` query heads each.
 // Position p attends to j with j <= p and (window == 0 or p - j < window).
@@ -64,6 +74,8 @@ struct AttentionTile {
   // in which nothing is attended to may be null, and slots to which a row does not attend never reach that row.
   const std::byte* const* k;  // each [head_dim][kKvBlock]: transposed, lanes are positions
   const std::byte* const* v;  // each [kKvBlock][value_dim]
+  // kQ8_0: int8 codes as above, then the f16 scales: of keys [groups][kKvBlock], of values [kKvBlock][groups]. An
+  // entry is float(code) * scale, in f32; from there on all is as with kF32.
   int head_dim, value_dim;    // value_dim a multiple of 4
   const float* q;             // head h of token t at q + t * q_token_stride + h * head_dim, in floats
   int64_t q_token_stride;

@@ -8,9 +8,10 @@ namespace pawl::kernels {
 
 const VectorEntries kScalarVector = kVectorEntries;
 
-int64_t attention_scratch_bytes(int /*head_dim*/, int value_dim) {
+int64_t attention_scratch_bytes(int head_dim, int value_dim) {
   const int64_t bytes = static_cast<int64_t>(sizeof(AttentionScratch)) +
-                        static_cast<int64_t>(sizeof(float)) * kAttentionRows * value_dim;
+                        static_cast<int64_t>(sizeof(float)) *
+                            (kAttentionRows * value_dim + int64_t{kKvBlock} * (head_dim + value_dim));
   return (bytes + 63) / 64 * 64;
 }
 

@@ -10,16 +10,17 @@ int64_t align64(int64_t bytes) {
 
 }  // namespace
 
-Layout::Layout(std::span<const LayerShape> layers, int element_bytes) {
+Layout::Layout(std::span<const LayerShape> layers,
+               const std::function<int64_t(int dim)>& part_bytes) {
   int64_t offset = 0;
   for (const LayerShape& layer : layers) {
-    const int64_t k = align64(int64_t{kBlockPositions} * layer.head_dim * element_bytes);
-    const int64_t v = align64(int64_t{kBlockPositions} * layer.value_dim * element_bytes);
+    const int64_t k_part = part_bytes(layer.head_dim), v_part = part_bytes(layer.value_dim);
+    const int64_t k = align64(k_part), v = align64(v_part);
     offsets_.push_back(offset);
     k_bytes_.push_back(k);
     head_bytes_.push_back(k + v);
     offset += layer.kv_heads * (k + v);
-    position_bytes_ += int64_t{layer.kv_heads} * (layer.head_dim + layer.value_dim) * element_bytes;
+    position_bytes_ += int64_t{layer.kv_heads} * (k_part + v_part) / kBlockPositions;
   }
   block_bytes_ = offset;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes inside a KV block: B positions of every layer of one sequence.
-//   [layers][kv_heads] { K [head_dim][B] | V [B][value_dim] }, each part 64-byte aligned.
+//   [layers][kv_heads] { K [head_dim][B] | V [B][value_dim] }, each part 64-byte aligned; 8-bit
+//   codes
+// are followed by their scales.
 // K is transposed so that the lanes of a vector are positions; V is not, so that its lanes are
 // dimensions.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,8 +25,9 @@ struct LayerShape {
 
 class Layout {
  public:
-  // element_bytes: 2 for f16, 4 for f32
-  Layout(std::span<const LayerShape> layers, int element_bytes);
+  // part_bytes(dim): of the keys, or of the values, of one block whose vectors have `dim` entries;
+  // what is in there is the kernels' business.
+  Layout(std::span<const LayerShape> layers, const std::function<int64_t(int dim)>& part_bytes);
 
   int64_t block_bytes() const { return block_bytes_; }
   int64_t k_offset(int layer, int head) const {  // REQUIRES: layer and head exist

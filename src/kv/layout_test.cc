@@ -6,9 +6,13 @@
 namespace pawl::kv {
 namespace {
 
+int64_t two_bytes_each(int dim) {
+  return int64_t{kBlockPositions} * dim * 2;
+}
+
 TEST(Layout, PartsFollowEachOtherWithoutOverlapAndAligned) {
   const LayerShape shapes[] = {{2, 16, 12}, {0, 0, 0}, {1, 80, 256}};
-  const Layout layout(shapes, 2);
+  const Layout layout(shapes, two_bytes_each);
   int64_t end = 0;
   for (int layer : {0, 2}) {
     for (int head = 0; head < shapes[layer].kv_heads; ++head) {
@@ -24,7 +28,7 @@ TEST(Layout, PartsFollowEachOtherWithoutOverlapAndAligned) {
 // Llama-3-8B keeps 131,072 bytes per token at 16 bits: 32 layers, 8 KV heads of 128.
 TEST(Layout, PositionBytesOfAKnownModel) {
   const std::vector<LayerShape> shapes(32, LayerShape{8, 128, 128});
-  EXPECT_EQ(Layout(shapes, 2).position_bytes(), 131072);
+  EXPECT_EQ(Layout(shapes, two_bytes_each).position_bytes(), 131072);
 }
 
 }  // namespace

@@ -72,13 +72,11 @@ size_t Forward::segment_of(int64_t token) const {
 // k, v: of all heads.
 void Forward::store_position(int layer, int64_t token, const float* k, const float* v) {
   const ModelConfig& c = model_->config();
-  const kernels::KvType type =
-      precision_ == Precision::kFast ? kernels::KvType::kF16 : kernels::KvType::kF32;
   const int64_t position = scratch_.positions[token];
   const kv::BlockTable& table = *segments_[segment_of(token)].blocks;
   std::byte* bytes = blocks_.bytes(table[static_cast<size_t>(position / kv::kBlockPositions)]);
   for (int h = 0; h < c.layers[static_cast<size_t>(layer)].kv_heads; ++h) {
-    table_.store_kv(type, k + int64_t{h} * c.head_dim, c.head_dim, v + int64_t{h} * c.value_dim,
+    table_.store_kv(kv_type_, k + int64_t{h} * c.head_dim, c.head_dim, v + int64_t{h} * c.value_dim,
                     c.value_dim, static_cast<int>(position % kv::kBlockPositions),
                     bytes + layout_.k_offset(layer, h), bytes + layout_.v_offset(layer, h));
   }
@@ -225,7 +223,7 @@ void Forward::run_attention_task(int layer, const AttentionTask& task, int worke
 
   const int64_t token = segment_starts_[static_cast<size_t>(task.segment)] + task.token_begin;
   kernels::AttentionTile tile{};
-  tile.type = precision_ == Precision::kFast ? kernels::KvType::kF16 : kernels::KvType::kF32;
+  tile.type = kv_type_;
   tile.k = k;
   tile.v = v;
   tile.head_dim = c.head_dim;

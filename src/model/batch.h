@@ -9,6 +9,7 @@
 
 #include "base/token.h"
 #include "kv/block_pool.h"
+#include "model/pooling.h"
 
 namespace pawl::model {
 
@@ -22,6 +23,11 @@ struct Segment {
   // before first_position left it (before position 0: anything); the pass takes it to behind the
   // last of ids. Null where the model has no such layers.
   float* state = nullptr;
+  // One vector for the whole text [width]: the pass adds (kMean), or sets from (kLast, kFirst) the
+  // final hidden states of these ids; zeros before position 0, finish_pooling() behind the last.
+  // Null: none is wanted. REQUIRES: with it wanted is 0
+  float* pooled = nullptr;
+  Pooling pooling = Pooling::kMean;
 };
 
 struct Batch {

@@ -84,6 +84,7 @@ struct ModelConfig {
   std::vector<float> alibi_slopes;  // [heads] or empty
   std::vector<LayerConfig> layers;
   std::vector<RopeConfig> ropes;  // empty: nothing is rotated
+  int adapter_rank = 0;           // the largest of any adapter; 0: there are none
 
   int max_kv_heads() const;
   // Floats that one sequence takes for all layers with a state; 0: there are none.

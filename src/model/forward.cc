@@ -13,6 +13,30 @@ namespace pawl::model {
 
 static_assert(kv::kBlockPositions == kernels::kKvBlock);
 
+namespace {
+
+kernels::KvType kv_type_of(Precision precision, kernels::KvType wanted) {
+  return precision == Precision::kReference ? kernels::KvType::kF32 : wanted;
+}
+
+// Rows of a segment whose way goes on behind the last layer's keys and values: trailing ones, but
+// for the first position of a text, which counts as all of its chunk.
+int64_t rows_kept(const Segment& segment) {
+  const auto count = static_cast<int64_t>(segment.ids.size());
+  if (segment.pooled == nullptr) return segment.wanted;
+  switch (segment.pooling) {
+    case Pooling::kMean:
+      return count;
+    case Pooling::kLast:
+      return 1;
+    case Pooling::kFirst:
+      return segment.first_position == 0 ? count : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
 base::Result<Forward> Forward::create(std::shared_ptr<const Model> model,
                                       const kernels::Table& table, base::TaskPool& pool,
                                       kv::BlockPool& blocks, Precision precision,
@@ -35,8 +59,9 @@ Forward::Forward(std::shared_ptr<const Model> model, const kernels::Table& table
       table_(table),
       pool_(pool),
       blocks_(blocks),
-      layout_(model_->kv_layout(precision == Precision::kReference)),
+      layout_(model_->kv_layout(kv_type_of(precision, limits.kv_type))),
       precision_(precision),
+      kv_type_(kv_type_of(precision, limits.kv_type)),
       limits_(limits),
       scratch_(std::move(scratch)) {
   PAWL_CHECK(blocks_.block_bytes() >= layout_.block_bytes());
@@ -102,6 +127,7 @@ void Forward::place_tokens(const Batch& batch) {
   int rows = 0;
   for (const Segment& segment : segments_) {
     rows += segment.wanted;
+    PAWL_CHECK(segment.pooled == nullptr || segment.wanted == 0);
     const int64_t n = static_cast<int64_t>(segment.ids.size());
     PAWL_CHECK(n > 0 && tokens_ + n <= limits_.max_tokens);
     PAWL_CHECK(segment.first_position + n <= limits_.max_positions);
@@ -202,39 +228,60 @@ void Forward::keep_wanted_rows(float* made, int64_t cols) {
   int64_t kept = 0;
   size_t segments = 0;
   for (size_t s = 0; s < segments_.size(); ++s) {
-    const Segment segment = segments_[s];
-    const int64_t count = static_cast<int64_t>(segment.ids.size()),
-                  skipped = count - segment.wanted;
-    if (segment.wanted == 0) continue;
+    Segment segment = segments_[s];
+    const int64_t count = static_cast<int64_t>(segment.ids.size()), rows = rows_kept(segment),
+                  skipped = count - rows;
+    if (rows == 0) continue;
     const int64_t from = segment_starts_[s] + skipped;
     if (from != kept) {
-      std::copy_n(scratch_.x + from * config.width, segment.wanted * config.width,
+      std::copy_n(scratch_.x + from * config.width, rows * config.width,
                   scratch_.x + kept * config.width);
-      std::copy_n(made + from * cols, segment.wanted * cols, made + kept * cols);
+      std::copy_n(made + from * cols, rows * cols, made + kept * cols);
       // Of use only where the feed-forward reads what attention read.
-      std::copy_n(scratch_.normed + from * config.width, segment.wanted * config.width,
+      std::copy_n(scratch_.normed + from * config.width, rows * config.width,
                   scratch_.normed + kept * config.width);
     }
-    segments_[segments] = {segment.first_position + skipped,
-                           segment.ids.subspan(static_cast<size_t>(skipped)), segment.wanted,
-                           segment.blocks, segment.state};
+    segment.first_position += skipped;
+    segment.ids = segment.ids.subspan(static_cast<size_t>(skipped));
+    segments_[segments] = segment;
     segment_starts_[segments++] = kept;
-    kept += segment.wanted;
+    kept += rows;
   }
   segments_.resize(segments);
   segment_starts_.resize(segments);
   tokens_ = kept;
 }
 
+// Takes the rows of pooled segments out of the final hidden states; the others move together.
+void Forward::pool_hidden_states() {
+  const int64_t width = model_->config().width;
+  int64_t kept = 0;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const Segment& segment = segments_[s];
+    const auto count = static_cast<int64_t>(segment.ids.size());
+    const float* rows = scratch_.normed + segment_starts_[s] * width;
+    if (segment.pooled == nullptr) {
+      std::copy_n(rows, count * width, scratch_.normed + kept * width);
+      kept += count;
+    } else if (segment.pooling == Pooling::kMean) {
+      for (int64_t t = 0; t < count; ++t) table_.add(segment.pooled, rows + t * width, width);
+    } else {
+      std::copy_n(rows, width, segment.pooled);
+    }
+  }
+  tokens_ = kept;
+}
+
 Logits Forward::project() {
   const ModelConfig& config = model_->config();
+  const Weights& weights = model_->weights();
+  norm_rows(scratch_.x, weights.output_norm, weights.output_norm_bias, scratch_.normed, tokens_);
+  pool_hidden_states();
   const int rows = static_cast<int>(tokens_);
   if (rows == 0) return Logits{nullptr, 0, config.vocabulary};
-  const Weights& weights = model_->weights();
-  norm_rows(scratch_.x, weights.output_norm, weights.output_norm_bias, scratch_.rows, rows);
   const float* bias = weights.output_bias.empty() ? nullptr : weights.output_bias.data();
   const Product product{&weights.output, scratch_.logits, bias};
-  multiply(scratch_.rows, rows, {&product, 1});
+  multiply(scratch_.normed, rows, {&product, 1});
   if (config.logit_scale != 1.0f) {
     pool_.run(int64_t{rows} * config.vocabulary, 4096, [&](int64_t begin, int64_t end, int) {
       table_.scale(scratch_.logits + begin, config.logit_scale, end - begin);

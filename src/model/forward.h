@@ -19,7 +19,7 @@
 namespace pawl::model {
 
 enum class Precision {
-  kFast,       // activations in 8 bits for quantised weights, keys and values in f16
+  kFast,       // activations in 8 bits for quantised weights, keys and values as Limits::kv_type
   kReference,  // activations, keys and values in f32
 };
 
@@ -61,9 +61,12 @@ class Forward {
                  int64_t rows);
   const float* read_input(const Vector& norm_weight, const Vector& norm_bias);
   Logits project();
+  void pool_hidden_states();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
   void multiply(const float* x, int64_t tokens, std::span<const Product> products);
+  // adapters.cc
+  void add_adapters(const float* x, int64_t tokens, const Product& product);
   // attention.cc
   void project_inputs(int layer, const float* x);
   void attention_layer(int layer, const float* x);
@@ -123,6 +126,7 @@ class Forward {
   kv::BlockPool& blocks_;
   kv::Layout layout_;
   Precision precision_;
+  kernels::KvType kv_type_;
   Limits limits_;
   Scratch scratch_;
   std::vector<Rope> ropes_;

@@ -178,6 +178,25 @@ TEST_P(TinyModel, SameBitsBesideOtherSequences) {
   EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));
 }
 
+// Of each feature that could be left out, the model that shows it is among these.
+TEST(TinyModels, AreAllThatTheListOfFeaturesNames) {
+  const auto json = tests::golden_path("tiny/sensitivity.json");
+  if (!json) GTEST_SKIP() << "missing: golden/tiny/sensitivity.json";
+  const nlohmann::json features = tests::read_json(*json);
+  ASSERT_EQ(features.size(), 73u);
+  for (const auto& feature : features) {
+    const auto name = feature["model"].get<std::string>();
+    EXPECT_NE(std::find(std::begin(kTiny), std::end(kTiny), name), std::end(kTiny)) << feature;
+  }
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::filesystem::path(*json).parent_path())) {
+    if (file.path().extension() != ".gguf") continue;
+    EXPECT_NE(std::find(std::begin(kTiny), std::end(kTiny), file.path().stem().string()),
+              std::end(kTiny))
+        << file.path();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, TinyModel, testing::ValuesIn(kTiny), [](const auto& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');

@@ -12,21 +12,23 @@ base::Result<std::shared_ptr<const Model>> Model::open(const std::string& path,
 }
 
 base::Result<std::shared_ptr<const Model>> Model::create(std::shared_ptr<const gguf::File> file,
-                                                         base::TaskPool& pool) {
+                                                         base::TaskPool& pool,
+                                                         std::span<const AdapterSource> adapters) {
   PAWL_TRY(ModelConfig config, read_config(*file));
   std::vector<std::string> unused;
-  PAWL_TRY(Weights weights, load_weights(*file, config, pool, unused));
+  PAWL_TRY(const AdapterFiles adapter_files, AdapterFiles::open(adapters, *file));
+  PAWL_TRY(Weights weights, load_weights(*file, config, pool, adapter_files, unused));
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(config), std::move(weights)));
   model->unused_tensors_ = std::move(unused);
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-kv::Layout Model::kv_layout(bool is_exact) const {
+kv::Layout Model::kv_layout(kernels::KvType type) const {
   std::vector<kv::LayerShape> shapes;
   for (const LayerConfig& layer : config_.layers) {
     shapes.push_back({layer.kv_heads, config_.head_dim, config_.value_dim});
   }
-  return kv::Layout(shapes, is_exact ? 4 : 2);
+  return kv::Layout(shapes, [type](int dim) { return kernels::kv_part_bytes(type, dim); });
 }
 
 int64_t Model::step_weight_bytes() const {

@@ -9,7 +9,9 @@
 #include "base/result.h"
 #include "base/task_pool.h"
 #include "gguf/reader.h"
+#include "kernels/kernels.h"
 #include "kv/layout.h"
+#include "model/adapter.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -22,17 +24,17 @@ class Model {
   static base::Result<std::shared_ptr<const Model>> open(const std::string& path,
                                                          base::TaskPool& pool);
 
-  // The same for a file that is open.
-  static base::Result<std::shared_ptr<const Model>> create(std::shared_ptr<const gguf::File> file,
-                                                           base::TaskPool& pool);
+  // The same for a file that is open, with adapters added to its matrices (adapter.h).
+  static base::Result<std::shared_ptr<const Model>> create(
+      std::shared_ptr<const gguf::File> file, base::TaskPool& pool,
+      std::span<const AdapterSource> adapters = {});
 
   const std::shared_ptr<const gguf::File>& file() const { return file_; }
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
   const std::vector<std::string>& unused_tensors() const { return unused_tensors_; }
 
-  // is_exact: keys and values in f32, as the reference mode wants them; else f16.
-  kv::Layout kv_layout(bool is_exact) const;
+  kv::Layout kv_layout(kernels::KvType type) const;
 
   // Bytes of weights that one decode step has to read.
   int64_t step_weight_bytes() const;

@@ -14,18 +14,29 @@
 
 namespace pawl::model {
 
+struct LowRank;
+
 // [rows, cols], packed in row-blocks of 16 (kernels/packed.h). Absent: packed is null.
 struct Matrix {
   kernels::Format format = kernels::Format::kF32;
   int64_t rows = 0, cols = 0;
   int64_t block_bytes = 0;
   const std::byte* packed = nullptr;
+  // What adapters add: to each product with x the products scale * up · (down · x), in order.
+  std::span<const LowRank> adapters = {};
 
   int64_t row_blocks() const {
     return (rows + kernels::kRowsPerBlock - 1) / kernels::kRowsPerBlock;
   }
   // Bytes a product has to read.
   int64_t bytes() const { return row_blocks() * block_bytes; }
+};
+
+// One adapter's part for one matrix (arXiv 2106.09685 §4.1).
+struct LowRank {
+  Matrix down;  // [rank, cols]
+  Matrix up;    // [rows, rank]
+  float scale = 1;
 };
 
 // Rows of a tensor that become a matrix.
@@ -35,6 +46,7 @@ struct PendingMatrix {
   int64_t first_row = 0, rows = 0;  // dims of the tensor beyond the second count on as rows
   // The rows stand in runs of `run`, the first rows of which are `apart` rows apart; 0: in one run.
   int64_t run = 0, apart = 0;
+  bool has_adapters = false;
 
   int64_t row(int64_t i) const { return first_row + (run == 0 ? i : i / run * apart + i % run); }
 };

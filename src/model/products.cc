@@ -79,6 +79,9 @@ void Forward::multiply(const float* x, int64_t tokens, std::span<const Product> 
       }
     }
   });
+  for (const Product& product : products) {
+    if (!product.weights->adapters.empty()) add_adapters(x, tokens, product);
+  }
 }
 
 }  // namespace pawl::model

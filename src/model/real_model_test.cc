@@ -60,11 +60,13 @@ TEST_P(RealModel, ReferenceMatchesAndFastIsNoFurtherFromExactThanLlamaCpp) {
   const int threads = base::TaskPool::available_cpus();
   TestSession exact(path_, table, threads, Precision::kReference, 1024, 512, 64);
   TestSession fast(path_, table, threads, Precision::kFast, 1024, 512, 64);
+  TestSession coded(path_, table, threads, Precision::kFast, 1024, 512, 64, kernels::KvType::kQ8_0);
   const size_t vocabulary = static_cast<size_t>(exact.model().config().vocabulary);
-  double worst = 0, kl = 0, kl_llama = 0, worst_kl = 0;
+  double worst = 0, kl = 0, kl_llama = 0, worst_kl = 0, kl_coded = 0;
   int kept = 0, same_argmax = 0, steps = 0;
   for (const Prompt& prompt : prompts_) {
-    const std::vector<float> reference = rows(exact, prompt), quick = rows(fast, prompt);
+    const std::vector<float> reference = rows(exact, prompt), quick = rows(fast, prompt),
+                             with_codes = rows(coded, prompt);
     const auto row = [&](const std::vector<float>& all, size_t i) {
       return std::span<const float>(all).subspan(i * vocabulary, vocabulary);
     };
@@ -91,18 +93,20 @@ TEST_P(RealModel, ReferenceMatchesAndFastIsNoFurtherFromExactThanLlamaCpp) {
       EXPECT_NEAR(tests::log_sum_exp(r), position["exact"]["logsumexp"].get<double>(), 1e-3);
       const double here = tests::divergence(r, row(quick, i));
       kl += here;
+      kl_coded += tests::divergence(r, row(with_codes, i));
       worst_kl = std::max(worst_kl, here);
       kl_llama += position["kl_exact_fast"].get<double>();
       ++kept;
     }
   }
   std::printf(
-      "%s: max |logit - exact| %.2e; mean KL(exact || pawl) %.3e (max %.2e), llama.cpp %.3e, at %d "
-      "positions; "
-      "same arg max %d of %d\n",
-      GetParam(), worst, kl / kept, worst_kl, kl_llama / kept, kept, same_argmax, steps);
+      "%s: max |logit - exact| %.2e; mean KL(exact || pawl) %.3e (max %.2e), with q8_0 keys and "
+      "values %.3e, llama.cpp %.3e, at %d positions; same arg max %d of %d\n",
+      GetParam(), worst, kl / kept, worst_kl, kl_coded / kept, kl_llama / kept, kept, same_argmax,
+      steps);
   EXPECT_LE(worst, 1e-3);
   EXPECT_LE(kl / kept, kl_llama / kept);
+  EXPECT_LE(kl_coded / kept, 2 * kl / kept + 1e-3);
 }
 
 // Rotations, windows, chunks and threads at the size of a real model: a prompt longer than the

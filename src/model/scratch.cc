@@ -87,7 +87,6 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
                                               32 * 32)
           : 0;
   cutter.cut(s.latent.x8, threads * s.latent.x8_bytes);
-  cutter.cut(s.rows, int64_t{limits.max_rows} * c.width);
   cutter.cut(s.logits, int64_t{limits.max_rows} * c.vocabulary);
   const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * c.rope_pairs();
   cutter.cut(s.cos, angles);
@@ -103,6 +102,9 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.expert_order, int64_t{threads} * c.experts);
   cutter.cut(s.expert_in, pairs * c.width);
   cutter.cut(s.expert_out, pairs * c.width);
+  // An expert may be given all tokens.
+  cutter.cut(s.adapted, std::max(tokens, pairs) * c.adapter_rank);
+  cutter.cut(s.adapted_tiles, c.adapter_rank > 0 ? threads * kAdapterTokens * kAdapterRows : 0);
 
   s.state_floats = int64_t{kernels::kAttentionRows} * (2 + c.value_dim) + 48;
   cutter.cut(s.states, threads * s.state_floats);

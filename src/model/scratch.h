@@ -20,6 +20,8 @@ struct Limits {
   int max_tokens = 512;          // in one batch
   int max_rows = 1;              // of logits in one batch
   int64_t max_positions = 2048;  // of one sequence
+  // What keys and values are kept as; in reference mode it is f32, whatever stands here.
+  kernels::KvType kv_type = kernels::KvType::kF16;
 };
 
 // A piece of attention that one thread computes (attention.cc).
@@ -38,6 +40,10 @@ struct FoldTask {
   AttentionTask rows;
   int64_t first_partial, partials;
 };
+
+// What an adapter adds is computed in tiles of so many tokens and rows.
+constexpr int64_t kAdapterTokens = 16;
+constexpr int64_t kAdapterRows = 128;
 
 // Tokens that share one pass over a head's matrix.
 constexpr int64_t kHeadTile = 16;
@@ -83,7 +89,6 @@ struct Scratch {
   float* gate;   // hidden activations: [T, feed_forward], or of as many rows as experts are given
   float* up;
   std::byte* x8;  // [T] rows of 8-bit activations, of the widest input
-  float* rows;    // [R, width]   final hidden states
   float* logits;  // [R, vocabulary]
   float* cos;     // [ropes][T, pairs]
   float* sin;
@@ -99,6 +104,10 @@ struct Scratch {
   int32_t* expert_order;  // [threads][experts]
   float* expert_in;       // [T * K, width]
   float* expert_out;      // [T * K, width]
+
+  // Of adapters; nothing where the model has none.
+  float* adapted;        // [T, all ranks of one matrix]
+  float* adapted_tiles;  // [threads][kAdapterTokens][kAdapterRows]
 
   // Attention: one state of kAttentionRows rows per thread, block pointers per thread, and the
   // partial states.

@@ -21,17 +21,20 @@ class TestSession {
  public:
   TestSession(const std::string& path, const kernels::Table& table, int threads,
               Precision precision, int64_t positions = 256, int max_tokens = 512,
-              int max_rows = 128)
+              int max_rows = 128, kernels::KvType kv_type = kernels::KvType::kF16,
+              std::span<const AdapterSource> adapters = {})
       : pool_(threads) {
     auto file = gguf::open(path);
     if (!file.ok()) throw std::runtime_error(file.error().message);
-    auto model = Model::create(*file, pool_);
+    auto model = Model::create(*file, pool_, adapters);
     if (!model.ok()) throw std::runtime_error(model.error().message);
     model_ = *model;
     const int32_t blocks =
         static_cast<int32_t>((positions + kv::kBlockPositions - 1) / kv::kBlockPositions);
     auto pool = kv::BlockPool::create(
-        blocks, model_->kv_layout(precision == Precision::kReference).block_bytes());
+        blocks,
+        model_->kv_layout(precision == Precision::kReference ? kernels::KvType::kF32 : kv_type)
+            .block_bytes());
     blocks_ = std::make_unique<kv::BlockPool>(std::move(pool).value());
     for (int32_t i = 0; i < blocks; ++i) table_.push_back(blocks_->take().value());
     const auto floats = static_cast<size_t>(model_->config().state_floats);
@@ -40,9 +43,11 @@ class TestSession {
     for (int32_t i = 0; i < blocks; ++i) {
       std::fill_n(blocks_->bytes(i), blocks_->block_bytes(), std::byte{0xff});
     }
-    auto forward = Forward::create(
-        model_, table, pool_, *blocks_, precision,
-        Limits{.max_tokens = max_tokens, .max_rows = max_rows, .max_positions = positions});
+    auto forward = Forward::create(model_, table, pool_, *blocks_, precision,
+                                   Limits{.max_tokens = max_tokens,
+                                          .max_rows = max_rows,
+                                          .max_positions = positions,
+                                          .kv_type = kv_type});
     forward_ = std::make_unique<Forward>(std::move(forward).value());
   }
 
@@ -54,6 +59,24 @@ class TestSession {
   float* state(size_t i) { return states_[i].empty() ? nullptr : states_[i].data(); }
 
   void restart() { position_ = 0; }
+
+  // One vector for a text from its beginning, in chunks; unfinished.
+  std::vector<float> embed(std::span<const base::TokenId> ids, int chunk, Pooling pooling) {
+    restart();
+    std::vector<float> sum(static_cast<size_t>(model_->config().width));
+    const int n = static_cast<int>(ids.size());
+    for (int begin = 0; begin < n; begin += chunk) {
+      Segment segment{
+          position_,
+          ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(std::min(chunk, n - begin))),
+          0, &table_, state(0)};
+      segment.pooled = sum.data();
+      segment.pooling = pooling;
+      EXPECT_EQ(forward_->run(Batch{{&segment, 1}}).rows, 0);
+      position_ += std::min(chunk, n - begin);
+    }
+    return sum;
+  }
 
   // Appends ids in chunks and returns the logits of the last `wanted` positions.
   std::vector<float> append(std::span<const base::TokenId> ids, int chunk, int wanted) {

@@ -20,12 +20,14 @@ class WeightLoader {
       : row_(*config.architecture), config_(config), tensors_(file) {}
 
   base::Result<Weights> load(const gguf::File& file, base::TaskPool& pool,
-                             std::vector<std::string>& unused);
+                             const AdapterFiles& adapters, std::vector<std::string>& unused);
 
  private:
   int64_t size_of(Size size) const;
   base::Result<Vector> vector(const std::string& name, int64_t size, Presence presence);
   base::Result<void> matrix(const std::string& name, int64_t rows, int64_t cols, Matrix& target);
+
+  base::Result<void> add_adapters(const AdapterFiles& adapters);
 
   // What all layers share.
   base::Result<void> find_shared();

@@ -54,7 +54,7 @@ constexpr std::array kInputs = {
 }  // namespace
 
 Result<Weights> WeightLoader::load(const gguf::File& file, base::TaskPool& pool,
-                                   std::vector<std::string>& unused) {
+                                   const AdapterFiles& adapters, std::vector<std::string>& unused) {
   weights_.layers.resize(config_.layers.size());
   PAWL_TRY_VOID(find_shared());
   for (size_t i = 0; i < config_.layers.size(); ++i) {
@@ -62,9 +62,47 @@ Result<Weights> WeightLoader::load(const gguf::File& file, base::TaskPool& pool,
     prefix_ = "blk." + std::to_string(i) + ".";
     PAWL_TRY_VOID(find_layer(weights_.layers[i]));
   }
+  const size_t matrices = pending_.size();
+  PAWL_TRY_VOID(add_adapters(adapters));
   PAWL_TRY(weights_.arena, pack_matrices(file, pool, pending_));
+  // Only now, as packing sets the whole matrix.
+  size_t with_adapters = 0;
+  for (size_t i = 0; i < matrices; ++i) {
+    if (pending_[i].has_adapters) pending_[i].target->adapters = weights_.adapters[with_adapters++];
+  }
   unused = tensors_.unused();
   return std::move(weights_);
+}
+
+// A matrix that is some rows of a tensor has the same rows of the adapter's second factor.
+Result<void> WeightLoader::add_adapters(const AdapterFiles& adapters) {
+  const size_t matrices = pending_.size();
+  std::vector<bool> is_used(adapters.pairs().size());
+  for (size_t i = 0; i < matrices; ++i) {
+    std::vector<size_t> found;
+    for (size_t p = 0; p < adapters.pairs().size(); ++p) {
+      if (adapters.pairs()[p].name == pending_[i].tensor->name) found.push_back(p);
+    }
+    if (found.empty()) continue;
+    pending_[i].has_adapters = true;
+    std::vector<LowRank>& list = weights_.adapters.emplace_back(found.size());
+    for (size_t n = 0; n < found.size(); ++n) {
+      const AdapterPair& pair = adapters.pairs()[found[n]];
+      const PendingMatrix base = pending_[i];
+      const int64_t rank = pair.down->dims[1], expert = base.first_row / base.tensor->dims[1];
+      list[n].scale = pair.scale;
+      pending_.push_back({pair.down, &list[n].down, expert * rank, rank});
+      pending_.push_back({pair.up, &list[n].up, base.first_row, base.rows, base.run, base.apart});
+      config_.adapter_rank = std::max(config_.adapter_rank, static_cast<int>(rank));
+      is_used[found[n]] = true;
+    }
+  }
+  for (size_t p = 0; p < is_used.size(); ++p) {
+    if (is_used[p]) continue;
+    return tensor_error(ErrorCode::kUnsupported, adapters.pairs()[p].down->name,
+                        "no product of the model reads the tensor it is for");
+  }
+  return {};
 }
 
 int64_t WeightLoader::size_of(Size size) const {
@@ -348,8 +386,8 @@ Result<void> WeightLoader::find_expert_matrices(const std::string& name, int64_t
 }
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, base::TaskPool& pool,
-                             std::vector<std::string>& unused) {
-  return WeightLoader(file, config).load(file, pool, unused);
+                             const AdapterFiles& adapters, std::vector<std::string>& unused) {
+  return WeightLoader(file, config).load(file, pool, adapters, unused);
 }
 
 }  // namespace pawl::model

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/task_pool.h"
 #include "gguf/reader.h"
+#include "model/adapter.h"
 #include "model/config.h"
 #include "model/packing.h"
 #include "model/tensors.h"
@@ -98,13 +99,15 @@ struct Weights {
   Vector rope_factors_long, rope_factors_short;  // for contexts beyond the original one, and up to
                                                  // it
   std::vector<LayerWeights> layers;
+  std::vector<std::vector<LowRank>> adapters;  // a list for each matrix that has some
   base::Arena arena;
 };
 
 // Finds, checks and packs every tensor. Sets config.vocabulary and what else only tensors tell.
 // Errors name the tensor that is missing, misshapen or of a format without kernels. `unused`
-// receives the names of tensors that nothing here reads.
+// receives the names of tensors that nothing here reads. `adapters` need not outlive the call.
 base::Result<Weights> load_weights(const gguf::File& file, ModelConfig& config,
-                                   base::TaskPool& pool, std::vector<std::string>& unused);
+                                   base::TaskPool& pool, const AdapterFiles& adapters,
+                                   std::vector<std::string>& unused);
 
 }  // namespace pawl::model

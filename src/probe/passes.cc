@@ -28,16 +28,15 @@ Result<PassRunner> PassRunner::create(engine::Runtime& runtime, const PassLimits
                      std::to_string(limits.positions) + " positions are more than can be held",
                  ""};
   }
-  const bool is_exact = runtime.precision() == model::Precision::kReference;
-  PAWL_TRY(kv::BlockPool pool,
-           kv::BlockPool::create(static_cast<int32_t>(each * limits.sequences),
-                                 runtime.model()->kv_layout(is_exact).block_bytes()));
+  PAWL_TRY(kv::BlockPool pool, kv::BlockPool::create(static_cast<int32_t>(each * limits.sequences),
+                                                     runtime.kv_block_bytes()));
   auto blocks = std::make_unique<kv::BlockPool>(std::move(pool));
   PAWL_TRY(kv::StatePool states, kv::StatePool::create(static_cast<int32_t>(limits.sequences),
                                                        runtime.model()->config().state_floats));
   const model::Limits of_forward{.max_tokens = static_cast<int>(limits.tokens),
                                  .max_rows = static_cast<int>(limits.sequences),
-                                 .max_positions = limits.positions};
+                                 .max_positions = limits.positions,
+                                 .kv_type = runtime.kv_type()};
   PAWL_TRY(model::Forward forward,
            model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), *blocks,
                                   runtime.precision(), of_forward));

@@ -27,11 +27,9 @@ base::Result<void> check_ids(const engine::Runtime& runtime, std::span<const bas
 class Cache {
  public:
   static base::Result<Cache> create(const engine::Runtime& runtime, int64_t positions) {
-    const bool is_exact = runtime.precision() == model::Precision::kReference;
     const int64_t needed = (positions + kv::kBlockPositions - 1) / kv::kBlockPositions;
     PAWL_TRY(kv::BlockPool blocks,
-             kv::BlockPool::create(static_cast<int32_t>(needed),
-                                   runtime.model()->kv_layout(is_exact).block_bytes()));
+             kv::BlockPool::create(static_cast<int32_t>(needed), runtime.kv_block_bytes()));
     PAWL_TRY(kv::StatePool states,
              kv::StatePool::create(1, runtime.model()->config().state_floats));
     return Cache(std::make_unique<kv::BlockPool>(std::move(blocks)), std::move(states), needed,
@@ -40,8 +38,10 @@ class Cache {
 
   // The cache outlives it.
   base::Result<model::Forward> forward(engine::Runtime& runtime, int64_t chunk, int rows) {
-    const model::Limits limits{
-        .max_tokens = static_cast<int>(chunk), .max_rows = rows, .max_positions = positions_};
+    const model::Limits limits{.max_tokens = static_cast<int>(chunk),
+                               .max_rows = rows,
+                               .max_positions = positions_,
+                               .kv_type = runtime.kv_type()};
     return model::Forward::create(runtime.model(), runtime.kernels(), runtime.pool(), *blocks_,
                                   runtime.precision(), limits);
   }
@@ -112,6 +112,29 @@ base::Result<std::vector<float>> compute_last_row(engine::Runtime& runtime,
     if (is_last) row.assign(logits.row(0).begin(), logits.row(0).end());
   }
   return row;
+}
+
+base::Result<std::vector<float>> compute_embedding(engine::Runtime& runtime,
+                                                   std::span<const base::TokenId> ids,
+                                                   model::Pooling pooling, bool is_normalised) {
+  PAWL_TRY_VOID(check_ids(runtime, ids));
+  const auto count = static_cast<int64_t>(ids.size());
+  const int64_t chunk = std::min<int64_t>(count, RowsOptions{}.chunk);
+  PAWL_TRY(Cache cache, Cache::create(runtime, count));
+  PAWL_TRY(model::Forward forward, cache.forward(runtime, chunk, 1));
+  std::vector<float> vector(static_cast<size_t>(runtime.model()->config().width));
+  for (int64_t begin = 0; begin < count; begin += chunk) {
+    const int64_t tokens = std::min(chunk, count - begin);
+    model::Segment segment{begin,
+                           ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(tokens)), 0,
+                           &cache.table(), cache.state()};
+    segment.pooled = vector.data();
+    segment.pooling = pooling;
+    forward.run({{&segment, 1}});
+  }
+  if (model::finish_pooling(pooling, count, is_normalised, vector)) return vector;
+  return base::Error{base::ErrorCode::kBadFile, "the model's hidden states hold what is no number",
+                     ""};
 }
 
 }  // namespace pawl::probe

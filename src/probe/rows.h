@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first half alone: rows of logits for the positions of a text, with nobody choosing anything.
+// The first half alone: rows of logits for the positions of a text, or one vector for all of it,
+// with nobody choosing anything.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "base/token.h"
 #include "engine/runtime.h"
+#include "model/pooling.h"
 
 namespace pawl::probe {
 
@@ -29,5 +31,10 @@ base::Result<void> compute_rows(engine::Runtime& runtime, std::span<const base::
 // cache, or passes of 4,096 where there are more. Errors as above.
 base::Result<std::vector<float>> compute_last_row(engine::Runtime& runtime,
                                                   std::span<const base::TokenId> ids);
+
+// One vector for the text [width], as a request with pooling gives it. Errors as above.
+base::Result<std::vector<float>> compute_embedding(engine::Runtime& runtime,
+                                                   std::span<const base::TokenId> ids,
+                                                   model::Pooling pooling, bool is_normalised);
 
 }  // namespace pawl::probe

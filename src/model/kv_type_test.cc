@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values in 8-bit codes: the same bits for every cut, thread count, variant and neighbour,
+// and what they cost beside 16 bits, against exact logits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/kernels.h"
+#include "model/session_for_test.h"
+#include "support/golden.h"
+#include "support/logits.h"
+
+namespace pawl::model {
+namespace {
+
+using base::TokenId;
+using kernels::KvType;
+
+const kernels::Table& best() {
+  return *kernels::choose_table("").value();
+}
+
+// One of each way to attend: whole, windows with soft caps, sinks, latent, and none but some
+// layers.
+class CodedCache : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string name = GetParam();
+    const auto gguf = tests::golden_path("tiny/" + name + ".gguf");
+    const auto json = tests::golden_path("tiny/" + name + ".json");
+    const auto npy = tests::golden_path("tiny/" + name + ".logits.npy");
+    if (!gguf || !json || !npy)
+      GTEST_SKIP() << "missing: golden/tiny/" << name << ".{gguf,json,logits.npy}";
+    path_ = *gguf;
+    const nlohmann::json info = tests::read_json(*json);
+    for (const auto& s : info["sequences"]) sequences_.push_back(s.get<std::vector<TokenId>>());
+    exact_ = tests::read_npy(*npy);
+  }
+
+  std::string path_;
+  std::vector<std::vector<TokenId>> sequences_;
+  tests::Npy exact_;
+};
+
+TEST_P(CodedCache, SameBitsForEveryChunkThreadCountAndVariant) {
+  std::vector<float> first;
+  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
+    const auto table = kernels::choose_table(name);
+    if (!table.ok()) continue;
+    for (const int threads : {1, 2}) {
+      TestSession one(path_, **table, threads, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
+      for (const int chunk : {1, 7, 64}) {
+        one.restart();
+        const std::vector<float> rows = one.append(sequences_[2], chunk, 4);
+        if (first.empty()) first = rows;
+        ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
+            << name << ", " << threads << " threads, chunks of " << chunk;
+      }
+    }
+  }
+}
+
+TEST_P(CodedCache, SameBitsBesideOtherSequences) {
+  TestSession alone(path_, best(), 2, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
+  const std::vector<float> expected = alone.append(sequences_[1], 512, 1);
+  TestSession both(path_, best(), 2, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
+  const kv::BlockTable& all = both.block_table();
+  const kv::BlockTable mine(all.begin(), all.begin() + 2), other(all.begin() + 2, all.begin() + 6);
+  const Segment segments[] = {{0, sequences_[2], 0, &other, both.state(1)},
+                              {0, sequences_[1], 1, &mine, both.state(0)}};
+  const Logits logits = both.forward().run(Batch{segments});
+  ASSERT_EQ(logits.rows, 1);
+  EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));
+}
+
+// Codes of 8 bits cost these random models a few thousandths, and where a router's choice is as
+// near as random weights make it a few hundredths; none at all would mean that they are not there.
+TEST_P(CodedCache, CostsLittleAgainstTheExactLogits) {
+  const auto cost = [&](KvType type) {
+    TestSession one(path_, best(), 2, Precision::kFast, 256, 512, 128, type);
+    double kl = 0;
+    int64_t row = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      one.restart();
+      const int n = static_cast<int>(sequences_[i].size());
+      const std::vector<float> rows = one.append(sequences_[i], 512, n);
+      for (int r = 0; r < n; ++r, ++row) {
+        const auto v = static_cast<size_t>(exact_.cols);
+        kl += tests::divergence({exact_.row(row), v},
+                                std::span(rows).subspan(static_cast<size_t>(r) * v, v));
+      }
+    }
+    return kl / static_cast<double>(row);
+  };
+  const double half = cost(KvType::kF16), coded = cost(KvType::kQ8_0);
+  std::printf("%-14s mean KL(exact || fast): %.1e with f16, %.1e with q8_0\n", GetParam(), half,
+              coded);
+  EXPECT_GT(coded, half);
+  EXPECT_LE(coded, std::string_view(GetParam()) == "gpt-oss" ? 5e-2 : 5e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, CodedCache,
+                         testing::Values("llama-untied", "qwen3", "gemma3", "gpt-oss",
+                                         "deepseek2-mla", "lfm2moe", "mpt"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(CodedCacheSize, IsAlittleMoreThanAByteForEachEntry) {
+  const auto path = tests::golden_path("tiny/llama-untied.gguf");
+  if (!path) GTEST_SKIP() << "missing: golden/tiny/llama-untied.gguf";
+  TestSession session(*path, best(), 1, Precision::kFast);
+  const Model& model = session.model();
+  const auto bytes = [&](KvType type) { return model.kv_layout(type).position_bytes(); };
+  EXPECT_EQ(bytes(KvType::kF32), 2 * bytes(KvType::kF16));
+  // 34 bytes in place of 64 where a head is a multiple of 32, else a scale for fewer.
+  const int head = model.config().head_dim;
+  EXPECT_EQ(bytes(KvType::kQ8_0),
+            bytes(KvType::kF16) / (2 * head) * (head + 2 * ((head + 31) / 32)));
+}
+
+}  // namespace
+}  // namespace pawl::model

@@ -38,6 +38,7 @@ struct LogitsFlags {
   int64_t top = 20;
   std::optional<std::string> out;
   bool is_reference = false;
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -49,6 +50,7 @@ struct LogitsFlags {
     line.flag({"--reference", "", "float32 activations and the scalar kernels: slow and exact"},
               is_reference);
     policy.declare(line);
+    model.declare(line);
     add_common_options(line, common);
   }
 };
@@ -221,8 +223,8 @@ Result<ExitStatus> logits_command(const Arguments& arguments) {
   std::optional<ModelSession> session;
   {
     const InterruptWatch interrupt;
-    PAWL_TRY(session,
-             ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token()));
+    PAWL_TRY(session, ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token(),
+                                         flags.model));
   }
   PAWL_TRY(const Prompt prompt, read_prompt(line, flags.prompt, *session->runtime, clock));
   PAWL_TRY(const auto where, positions_of(line, flags.at, static_cast<int64_t>(prompt.ids.size())));

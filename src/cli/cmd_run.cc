@@ -42,6 +42,7 @@ struct RunFlags {
   std::vector<std::string> stops;
   bool is_reference = false;
   std::string draft = "none";
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -61,6 +62,7 @@ struct RunFlags {
               draft);
     policy.declare(line);
     format.declare(line);
+    model.declare(line);
     add_common_options(line, common);
   }
 
@@ -251,8 +253,8 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   }
   const base::SteadyClock clock;
   InterruptWatch interrupt;
-  PAWL_TRY(ModelSession session,
-           ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token()));
+  PAWL_TRY(ModelSession session, ModelSession::open(flags.common, flags.is_reference, clock,
+                                                    interrupt.token(), flags.model));
   PAWL_TRY(const auto format, flags.format.compile(line, session.runtime->tokenizer()));
   if (format != nullptr) {
     for (const std::string& text : format->notes()) note(flags.common.is_quiet, text);

@@ -76,6 +76,7 @@ struct ServeFlags {
     line.text({"--ledger", "FILE", "one row for each request", "$PAWL_HOME/usage.db"}, ledger);
     line.flag({"--no-ledger", "", "nothing is recorded"}, has_no_ledger);
     line.flag({"--log-prompts", "", "the log holds bodies of requests too"}, logs_prompts);
+    model.model.declare(line);
     add_common_options(line, model.common, "drawn for each request");
   }
 

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"Look inside", &kDivergeHelp, diverge_command},
     {"Look inside", &kPhasesHelp, phases_command},
     {"Look inside", &kBenchHelp, bench_command},
+    {"Look inside", &kEmbedHelp, embed_command},
     {"Look inside", &kTokenizeHelp, tokenize_command},
     {"Look inside", &kDetokenizeHelp, detokenize_command},
     {"Measure a server", &kSweepHelp, sweep_command},

@@ -35,7 +35,9 @@ Result<std::string> ModelSession::find(const CommonOptions& common, std::stop_to
 }
 
 Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_reference,
-                                        const base::Clock& clock, std::stop_token stop) {
+                                        const base::Clock& clock, std::stop_token stop,
+                                        const ModelFlags& flags) {
+  PAWL_TRY(const ModelOptions of_model, read_model_flags(flags, is_reference));
   ModelSession session;
   session.name = common.model;
   PAWL_TRY(session.path, find(common, stop));
@@ -43,6 +45,8 @@ Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_ref
   engine::RuntimeOptions options;
   options.threads = static_cast<int>(common.threads.value_or(0));
   options.pretokenizer = common.pretokenizer;
+  options.kv_type = of_model.kv_type;
+  options.adapters = of_model.adapters;
   if (is_reference) {
     options.isa = "scalar";
     options.precision = model::Precision::kReference;

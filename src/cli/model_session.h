@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "engine/runtime.h"
 
 namespace pawl::cli {
@@ -30,10 +31,11 @@ struct PromptFlags {
 
 struct ModelSession {
   // Opens the model of the common options. `is_reference`: float32 activations and the scalar
-  // kernels. Warnings about the file are logged. Errors of resolve() and Runtime::open();
-  // kCancelled.
+  // kernels. Warnings about the file are logged. Errors of resolve(), read_model_flags() and
+  // Runtime::open(); kCancelled.
   static base::Result<ModelSession> open(const CommonOptions& common, bool is_reference,
-                                         const base::Clock& clock, std::stop_token stop);
+                                         const base::Clock& clock, std::stop_token stop,
+                                         const ModelFlags& flags = {});
 
   // The file that open() would open; a catalogue model is fetched. Errors of resolve().
   static base::Result<std::string> find(const CommonOptions& common, std::stop_token stop);

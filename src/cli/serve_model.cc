@@ -86,6 +86,7 @@ Json properties_of(const Parts& parts, const engine::ServiceLimits& limits) {
   json["max_sequences"] = limits.engine.max_sequences;
   json["max_waiting"] = limits.max_waiting;
   json["kv_positions"] = limits.engine.kv_positions;
+  json["kv_type"] = parts.session.runtime->kv_type() == kernels::KvType::kQ8_0 ? "q8_0" : "f16";
   return json;
 }
 
@@ -101,7 +102,8 @@ Result<std::shared_ptr<const server::ServedModel>> open_served_model(
     const ServeModelOptions& options, const base::Clock& clock, engine::StepObserver* observer,
     std::stop_token stop) {
   const auto parts = std::make_shared<Parts>();
-  PAWL_TRY(parts->session, ModelSession::open(options.common, false, clock, std::move(stop)));
+  PAWL_TRY(parts->session,
+           ModelSession::open(options.common, false, clock, std::move(stop), options.model));
   engine::Runtime& runtime = *parts->session.runtime;
   PAWL_TRY_VOID(open_template(options.chat_template, *parts));
   const int64_t trained = runtime.model()->config().context_length;
@@ -128,6 +130,9 @@ Result<std::shared_ptr<const server::ServedModel>> open_served_model(
   served->trained_context = trained;
   served->properties = properties_of(*parts, limits);
   served->tokenizer = &runtime.tokenizer();
+  PAWL_TRY(const auto pooling, model::read_pooling(runtime.model()->file()->metadata()));
+  served->pooling = pooling.value_or(model::Pooling::kMean);
+  served->width = runtime.model()->config().width;
   engine::Service& service = *parts->service;
   served->submit = [&service](engine::Request request) {
     return service.submit(std::move(request));

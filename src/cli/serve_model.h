@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "engine/service.h"
 #include "engine/step_observer.h"
 #include "grammar/json_grammar.h"
@@ -21,6 +22,7 @@ namespace pawl::cli {
 
 struct ServeModelOptions {
   CommonOptions common;
+  ModelFlags model;
   std::string alias;                    // the name clients see; empty: the model's own
   std::optional<int64_t> context;       // none: what the model was made for, at most 4096
   std::optional<int64_t> kv_positions;  // none: four contexts

@@ -168,11 +168,8 @@ Outcome Api::handle(const Admission& admission, const HttpRequest& request) {
   switch (admission.row->endpoint) {
     case Endpoint::kChat:
     case Endpoint::kCompletion:
-      return generate(admission, request);
     case Endpoint::kEmbeddings:
-      return {error_reply({501, "'/v1/embeddings' is not supported by the models that are served",
-                           "invalid_request_error", "unsupported", "", 0}),
-              nullptr};
+      return generate(admission, request);
     case Endpoint::kTokenize:
       return {tokenize(request), nullptr};
     case Endpoint::kDetokenize:

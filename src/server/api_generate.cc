@@ -7,6 +7,7 @@
 #include "server/answer_format.h"
 #include "server/api.h"
 #include "server/chat_request.h"
+#include "server/embedding_request.h"
 #include "server/tool_calls.h"
 
 namespace pawl::server {
@@ -77,6 +78,7 @@ Result<GenerationRequest> read_generation(const HttpRequest& request, Route rout
                                           const Limits& limits, const ServedModel& model) {
   PAWL_TRY(const Json body, parse_body(request.body, limits));
   PAWL_TRY_VOID(check_model(body, model));
+  if (route == Route::kEmbeddings) return read_embeddings(body, limits, model);
   PAWL_TRY(GenerationRequest wanted,
            route == Route::kChat ? read_chat(body, limits, model)
                                  : read_completion(body, limits, model.context, *model.tokenizer));
@@ -90,6 +92,10 @@ engine::Request engine_request(const GenerationRequest& wanted, int sequence, in
   request.policy = wanted.policy;
   request.policy.seed += static_cast<uint64_t>(sequence % wanted.choices);
   request.stops = {wanted.stops, wanted.max_tokens};
+  if (wanted.embedding) {
+    request.pooling = wanted.embedding->pooling;
+    request.is_normalised = wanted.embedding->is_normalised;
+  }
   request.prompt_logprobs = wanted.wants_echo && wanted.wants_logprobs;
   request.priority = wanted.priority;
   request.draft_tokens = wanted.draft_tokens;
@@ -97,6 +103,16 @@ engine::Request engine_request(const GenerationRequest& wanted, int sequence, in
   request.received_ns = received_ns;
   if (wanted.timeout_ms > 0) request.deadline_ns = received_ns + wanted.timeout_ms * 1'000'000;
   return request;
+}
+
+Route route_of(Endpoint endpoint) {
+  if (endpoint == Endpoint::kChat) return Route::kChat;
+  return endpoint == Endpoint::kEmbeddings ? Route::kEmbeddings : Route::kCompletion;
+}
+
+std::string_view id_prefix(Route route) {
+  if (route == Route::kChat) return "chatcmpl-";
+  return route == Route::kEmbeddings ? "embd-" : "cmpl-";
 }
 
 // A traceparent is recorded when it has the form of the W3C recommendation (section 3.2).
@@ -116,8 +132,7 @@ std::string trace_parent(const HttpRequest& request) {
 
 Outcome Api::generate(const Admission& admission, const HttpRequest& request) {
   const auto served = model();
-  const Route route =
-      admission.row->endpoint == Endpoint::kChat ? Route::kChat : Route::kCompletion;
+  const Route route = route_of(admission.row->endpoint);
   auto wanted = read_generation(request, route, options_.limits, *served);
   if (!wanted.ok()) return {error_reply(to_api_error(wanted.error())), nullptr};
   if (options_.logs_prompts) {
@@ -136,9 +151,8 @@ Result<std::shared_ptr<ReplyStream>> Api::start(const Admission& admission,
                                                 const HttpRequest& request,
                                                 GenerationRequest wanted,
                                                 std::shared_ptr<const ServedModel> served) {
-  const bool is_chat = wanted.route == Route::kChat;
   LedgerRow row;
-  row.id = (is_chat ? "chatcmpl-" : "cmpl-") + random_id();
+  row.id = std::string(id_prefix(wanted.route)) + random_id();
   row.received_ms = utc_now_ms();
   row.key_name = admission.key_name;
   row.model = served->name;

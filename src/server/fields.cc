@@ -19,14 +19,16 @@ namespace {
 
 constexpr uint8_t kChat = static_cast<uint8_t>(Route::kChat);
 constexpr uint8_t kCompletion = static_cast<uint8_t>(Route::kCompletion);
+constexpr uint8_t kEmbeddings = static_cast<uint8_t>(Route::kEmbeddings);
 constexpr uint8_t kBoth = kChat | kCompletion;
+constexpr uint8_t kAll = kBoth | kEmbeddings;
 constexpr Handling kRead = Handling::kRead;
 constexpr Handling kNoEffect = Handling::kNoEffect;
 constexpr Handling kRefused = Handling::kRefused;
 
 constexpr FieldRow kFields[] = {
     // What is asked
-    {"model", kBoth, kRead, "", "the served model's name; may be left out"},
+    {"model", kAll, kRead, "", "the served model's name; may be left out"},
     {"messages", kChat, kRead, "", "roles system, developer, user, assistant, tool; text content"},
     {"prompt", kCompletion, kRead, "", "a text, an array of texts, of ids, or of arrays of ids"},
     {"tools", kChat, kRead, "", "given to the chat template; arguments obey their schemas"},
@@ -37,12 +39,18 @@ constexpr FieldRow kFields[] = {
     {"chat_template_kwargs", kChat, kRead, "", "variables for the template"},
     {"echo", kCompletion, kRead, "", "the prompt stands before the completion"},
     {"truncate_prompt_tokens", kBoth, kRead, "", "keeps the last so many tokens of the prompt"},
+    {"input", kEmbeddings, kRead, "", "a text, an array of texts, of ids, or of arrays of ids"},
+    {"encoding_format", kEmbeddings, kRead, "", "float, or base64: the numbers as float32"},
+    {"pooling", kEmbeddings, kRead, "",
+     "mean, last or cls; else as the model's file says, or mean"},
+    {"normalize", kEmbeddings, kRead, "", "false: vectors as they are, not of length 1"},
+    {"dimensions", kEmbeddings, kRead, "", "the model's own number only"},
     // How much, and until when
     {"max_tokens", kBoth, kRead, "", "chat: up to the context's end; completions: 16"},
     {"max_completion_tokens", kChat, kRead, "", "the same; refused when both differ"},
     {"stop", kBoth, kRead, "", "a text or an array of texts"},
     {"ignore_eos", kBoth, kRead, "", "end tokens are never chosen"},
-    {"timeout", kBoth, kRead, "", "seconds until the request is ended"},
+    {"timeout", kAll, kRead, "", "seconds until the request is ended"},
     {"n", kBoth, kRead, "", "choices for each prompt; choice i draws with seed + i"},
     // Policy; the knobs of policy.h stand beside these
     {"seed", kBoth, kRead, "", "drawn and told in the reply when absent"},
@@ -69,12 +77,12 @@ constexpr FieldRow kFields[] = {
     {"guided_choice", kBoth, kRead, "", "the same as choice"},
     {"guided_grammar", kBoth, kRead, "", "the same as grammar"},
     // Scheduling
-    {"cache_salt", kBoth, kRead, "", "prefixes are shared among requests of one salt only"},
-    {"priority", kBoth, kRead, "", "-100 to 100, smaller goes first"},
+    {"cache_salt", kAll, kRead, "", "prefixes are shared among requests of one salt only"},
+    {"priority", kAll, kRead, "", "-100 to 100, smaller goes first"},
     {"draft", kBoth, kRead, "",
      "none, or lookup: guesses from the text so far; never another token"},
     // Without an effect by definition
-    {"user", kBoth, kNoEffect, "", "a name for the client's own records"},
+    {"user", kAll, kNoEffect, "", "a name for the client's own records"},
     {"safety_identifier", kBoth, kNoEffect, "", "a name for the service's records"},
     {"metadata", kChat, kNoEffect, "", "labels of stored completions; nothing is stored"},
     {"prompt_cache_key", kChat, kNoEffect, "", "a hint; equal prefixes are found without it"},
@@ -128,7 +136,7 @@ std::span<const FieldRow> field_table() {
 
 Result<void> check_fields(const Json& body, Route route) {
   for (const auto& [name, value] : *body.as_object()) {
-    if (policy::find_knob(name) != nullptr) continue;
+    if (route != Route::kEmbeddings && policy::find_knob(name) != nullptr) continue;
     const FieldRow* row = find_field(name, route);
     if (row == nullptr) {
       return Error{ErrorCode::kInvalidArgument,

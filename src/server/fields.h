@@ -14,7 +14,7 @@
 
 namespace pawl::server {
 
-enum class Route : uint8_t { kChat = 1, kCompletion = 2 };
+enum class Route : uint8_t { kChat = 1, kCompletion = 2, kEmbeddings = 4 };
 
 enum class Handling {
   kRead,      // does what the API says

@@ -205,6 +205,8 @@ Result<void> read_stream(const FieldReader& fields, GenerationRequest& request) 
   return {};
 }
 
+}  // namespace
+
 Result<void> read_scheduling(const FieldReader& fields, const Limits& limits,
                              GenerationRequest& request) {
   PAWL_TRY(const auto priority, fields.integer("priority", -100, 100));
@@ -226,8 +228,6 @@ Result<void> read_scheduling(const FieldReader& fields, const Limits& limits,
   request.choices = static_cast<int>(choices.value_or(1));
   return {};
 }
-
-}  // namespace
 
 Result<std::vector<TokenId>> read_ids(std::string_view field, const Json::Array& items,
                                       const text::Vocab& vocab) {

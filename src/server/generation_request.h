@@ -46,12 +46,24 @@ struct GenerationRequest {
   // How calls of tools are spelled in the answer; null: none is one.
   const grammar::ToolStyle* tool_style = nullptr;
 
+  // A vector for each prompt in place of a completion.
+  struct Embedding {
+    engine::Pooling pooling = engine::Pooling::kMean;
+    bool is_base64 = false;
+    bool is_normalised = true;
+  };
+  std::optional<Embedding> embedding;
+
   int sequences() const { return choices * static_cast<int>(prompts.size()); }
 };
 
 // The parts that both routes share. `prompts` stays empty. Errors name the field.
 base::Result<GenerationRequest> read_common(const base::Json& body, Route route,
                                             const Limits& limits, const text::Tokenizer& tokenizer);
+
+// Priority, salt, user, timeout, drafts and choices: when it runs, and as what.
+base::Result<void> read_scheduling(const FieldReader& fields, const Limits& limits,
+                                   GenerationRequest& request);
 
 // An array of ids, each checked against the vocabulary. `field`: for the error.
 base::Result<std::vector<base::TokenId>> read_ids(std::string_view field,
@@ -60,6 +72,11 @@ base::Result<std::vector<base::TokenId>> read_ids(std::string_view field,
 
 // Applies truncate_prompt_tokens, and refuses prompts that leave no room: both numbers are named.
 base::Result<void> fit_prompts(const base::Json& body, int64_t context, GenerationRequest& request);
+
+// The forms a prompt may have: a text, an array of texts, of ids, or of arrays of ids. Errors name
+// `field`.
+base::Result<std::vector<std::vector<base::TokenId>>> read_prompts(
+    const base::Json& body, std::string_view field, int most, const text::Tokenizer& tokenizer);
 
 // POST /v1/completions. REQUIRES: `body` is an object
 base::Result<GenerationRequest> read_completion(const base::Json& body, const Limits& limits,

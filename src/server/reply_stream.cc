@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "server/api.h"
+#include "server/embedding_request.h"
 #include "server/sse_writer.h"
 
 namespace pawl::server {
@@ -326,7 +327,15 @@ void ReplyStream::confirm_delivery() {
   confirmed_ = given_;
 }
 
+std::string ReplyStream::embeddings() const {
+  std::vector<std::span<const float>> vectors;
+  for (const Choice& choice : choices_) vectors.emplace_back(choice.finished->embedding);
+  return embeddings_reply(live_->row().model, request_.embedding->is_base64, vectors,
+                          prompt_tokens_);
+}
+
 std::string ReplyStream::whole_reply() {
+  if (request_.embedding) return embeddings();
   std::string body;
   json_.begin_reply(body);
   const bool is_chat = request_.route == Route::kChat;

@@ -90,6 +90,7 @@ class ReplyStream {
   void observe(const TokenEvent& event, Choice& choice);
   ChoiceParts parts(int index);
   const std::vector<base::TokenId>& prompt_of(int index) const;
+  std::string embeddings() const;
   ReplyUsage usage() const;
   ReplyTimings timings();
 

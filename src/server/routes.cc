@@ -8,7 +8,7 @@ constexpr RouteRow kRoutes[] = {
     // method, path, endpoint, heavy, key, model
     {"POST", "/v1/chat/completions", Endpoint::kChat, true, true, true},
     {"POST", "/v1/completions", Endpoint::kCompletion, true, true, true},
-    {"POST", "/v1/embeddings", Endpoint::kEmbeddings, false, true, false},
+    {"POST", "/v1/embeddings", Endpoint::kEmbeddings, true, true, true},
     {"POST", "/tokenize", Endpoint::kTokenize, true, true, true},
     {"POST", "/detokenize", Endpoint::kDetokenize, true, true, true},
     {"GET", "/v1/models", Endpoint::kModels, false, true, true},

@@ -35,6 +35,8 @@ struct ServedModel {
   base::Json properties;        // for /props
 
   const text::Tokenizer* tokenizer = nullptr;
+  engine::Pooling pooling = engine::Pooling::kMean;  // of embeddings, where a request does not say
+  int width = 0;                                   // numbers of an embedding
   // From any thread, as engine::Service has them.
   std::function<base::Result<int64_t>(engine::Request)> submit;
   std::function<void()> wake;

@@ -213,7 +213,6 @@ class Completions(ServerTest):
         ids = self.server.post("/tokenize", {"prompt": "hello world", "add_special_tokens": False}).json()["tokens"]
         self.assertEqual(self.server.post("/detokenize", {"tokens": ids}).json()["text"], "hello world")
         self.assert_refused(self.server.post("/detokenize", {"tokens": [99999]}), 400, "99999")
-        self.assertEqual(self.server.post("/v1/embeddings", {"input": "a"}).status, 501)
         self.assertEqual(self.server.request("HEAD", "/health").body, b"")
         reply = self.server.request("PUT", COMPLETE)
         self.assert_refused(reply, 405, "POST")

@@ -58,7 +58,7 @@ TEST(Embedding, VectorsAreThoseOfTheReferenceProgram) {
     ASSERT_EQ(vector.size(), c.vector.size());
     // That program looks GELU up in a table of 16-bit floats.
     const bool has_gelu = c.model == "gemma3" || c.model == "gpt2";
-    const double tolerance = has_gelu ? 5e-3 : 2e-4;
+    const double tolerance = has_gelu ? 2e-2 : 2e-4;
     for (size_t i = 0; i < vector.size(); ++i) {
       ASSERT_NEAR(vector[i], c.vector[i], tolerance)
           << c.model << ", " << pooling_name(c.pooling) << " at " << i;

@@ -115,7 +115,7 @@ class Adapters(PawlTest):
         run = ["run", "-m", MODEL, "--ids", "5", "-n", "1"]
         for data, *words in ((adapter("llama", "blk.0.ffn_down.weight", 64, 64), "general.architecture", "'llama'", "'qwen3'"),
                              (adapter("qwen3", "blk.77.ffn_down.weight", 64, 64), "blk.77.ffn_down.weight"),
-                             (adapter("qwen3", "blk.0.attn_q.weight", 63, 64), "blk.0.attn_q.weight.lora_a", "[63, 2]")):
+                             (adapter("qwen3", "blk.0.attn_q.weight", 56, 64), "blk.0.attn_q.weight.lora_a", "[56, 2]")):
             self.file.write_bytes(data)
             self.assert_error(self.pawl(*run, "--lora", self.file), 2, str(self.file), *words)
         self.assert_error(self.pawl(*run, "--lora", MODEL), 2, "general.type")

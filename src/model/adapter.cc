@@ -23,7 +23,9 @@ constexpr std::string_view kWithout[] = {"token_embd.weight", "position_embd.wei
                                          ".attn_k_b.weight", ".attn_v_b.weight"};
 
 Result<void> expect(const gguf::Metadata& metadata, std::string_view key, std::string_view wanted) {
-  PAWL_TRY(const std::string_view found, metadata.get_string(key));
+  const auto value = metadata.get_string(key);
+  if (!value.ok()) return Error{ErrorCode::kBadFile, value.error().message, ""};
+  const std::string_view found = *value;
   if (found == wanted) return {};
   return Error{ErrorCode::kBadFile,
                "key '" + std::string(key) + "': " + base::quoted_text(found) + ", expected '" +

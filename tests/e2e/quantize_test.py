@@ -119,7 +119,7 @@ class Adapters(PawlTest):
             self.file.write_bytes(data)
             self.assert_error(self.pawl(*run, "--lora", self.file), 2, str(self.file), *words)
         self.assert_error(self.pawl(*run, "--lora", MODEL), 2, "general.type")
-        self.assert_error(self.pawl(*run, "--lora", self.home / "none.gguf"), 2, "none.gguf")
+        self.assert_error(self.pawl(*run, "--lora", self.home / "none.gguf"), 3, "none.gguf")
         self.assert_error(self.pawl(*run, "--lora", f"{self.file}=much"), 2, "--lora", "'much'")
 
 

@@ -63,9 +63,9 @@ TEST_F(EngineEmbedding, SameBitsBesideOthersInEveryChunkingAndWithAPrefixThatIsT
 }
 
 TEST_F(EngineEmbedding, APreemptedOneBeginsItsSumAgain) {
-  const std::vector<base::TokenId> prompt = numbered_prompt(150, 0);
+  const std::vector<base::TokenId> prompt = numbered_prompt(80, 0);
   const std::vector<float> expected = alone(prompt, Pooling::kMean);
-  auto made = engine({.context = 256, .tokens_per_step = 16, .tokens_beside_decode = 4}, clock_);
+  auto made = engine({.context = 256, .tokens_per_step = 16, .tokens_beside_decode = 1}, clock_);
   std::vector<Recorder> others(2);
   for (size_t i = 0; i < others.size(); ++i) {
     Request r = request_for(others[i], numbered_prompt(20, 20 + static_cast<int>(i)), 200);

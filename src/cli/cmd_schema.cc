@@ -201,8 +201,16 @@ Result<ExitStatus> study_command(const Arguments& arguments, const CommandHelp& 
   PAWL_TRY(const auto records, measure({flags, schema, prompts, plan}, session, clock, interrupt));
   const auto study = lab::conclude_study(plan, prompts, records);
   if (!study) {
+    int64_t asked = 0, ended_early = 0;
+    for (const lab::RequestRecord& record : records) {
+      if (record.asked.arm != plan.variants.front().name || record.asked.is_warm_up) continue;
+      ++asked;
+      ended_early += record.finish_reason == "length" ? 1 : 0;
+    }
     return Error{ErrorCode::kNetwork,
-                 fmt::format("no whole answer came in {} requests", records.size()),
+                 fmt::format("no whole answer came of {} asked in full: {} ended before their JSON "
+                             "did",
+                             asked, ended_early),
                  session.conditions.endpoint};
   }
   std::optional<lab::Lint> lint;

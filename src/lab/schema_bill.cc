@@ -161,19 +161,23 @@ Bill sum_bills(std::span<const AnswerBill> bills) {
   sum.start_ms = mean([](const AnswerBill& bill) { return bill.start_ms; });
   sum.end_ms = mean([](const AnswerBill& bill) { return bill.end_ms; });
   for (const AnswerBill& bill : bills) {
-    sum.tokens += static_cast<double>(bill.tokens()) / n;
-    sum.end_tokens += static_cast<double>(bill.end_tokens) / n;
+    sum.tokens += static_cast<double>(bill.tokens());
+    sum.end_tokens += static_cast<double>(bill.end_tokens);
     sum.knows_forced = sum.knows_forced && bill.knows_forced;
     sum.estimated_tokens += bill.estimated_tokens;
   }
+  sum.tokens /= n;
+  sum.end_tokens /= n;
   const auto row_of = [&](const FieldPath& path,
                           const std::function<FieldCost(const AnswerBill&)>& cost) {
     BillRow row;
     row.path = path;
     for (const AnswerBill& bill : bills) {
-      row.tokens += static_cast<double>(cost(bill).tokens) / n;
-      row.forced += static_cast<double>(cost(bill).forced) / n;
+      row.tokens += static_cast<double>(cost(bill).tokens);
+      row.forced += static_cast<double>(cost(bill).forced);
     }
+    row.tokens /= n;
+    row.forced /= n;
     row.ms = mean([&](const AnswerBill& bill) { return cost(bill).ms; });
     row.share = sum.whole_ms.value > 0 ? row.ms.value / sum.whole_ms.value : 0;
     row.token_share = sum.tokens > 0 ? row.tokens / sum.tokens : 0;

@@ -47,6 +47,22 @@ class TourTest(pawl_testing.PawlTest):
         for command in re.findall(r"closer  (pawl \w+)", done.stdout):
             self.assert_done(self.pawl(command.split()[1], "--help"))
 
+    def test_the_eighth_chapter_bills_an_answer_with_and_without_its_reasoning(self):
+        done = self.tour("--chapter", "schema", "--json", "--out", "t.html")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        chapter = json.loads(done.stdout)["chapters"][0]
+        self.assertEqual(chapter["number"], 8)
+        rows = {f["row"]: f for f in chapter["findings"]}
+        self.assertEqual(list(rows), ["8a", "8b", "8c"])
+        for row in rows.values():
+            print("   ", row["row"], row["verdict"], "-", row["measured"])
+            self.assertNotIn("safe", row["measured"])
+        # No clock decides this one: greedy answers cannot depend on what comes behind them.
+        self.assertEqual(rows["8c"]["verdict"], "holds")
+        study = chapter["results"][0]
+        self.assertEqual(study["kind"], "schema")
+        self.assertEqual({v["name"]: v["outcome"] for v in study["verdicts"]}["complete"], "holds")
+
     def test_a_chapter_that_is_not_there_is_named(self):
         self.assert_error(self.tour("--chapter", "cooking"), 2, "cooking")
 

@@ -21,6 +21,11 @@ TokenTexts::TokenTexts(std::vector<std::string> given) : words(std::move(given))
     }
     if (count > 1) two_quotes.push_back(id);
     if (words[i].find_first_of("\",]}") != std::string::npos) marks.push_back(id);
+    const size_t first = words[i].find_first_not_of(" \t\n\r");
+    if (first != std::string::npos &&
+        std::string_view("tfn").find(words[i][first]) != std::string_view::npos) {
+      words_of_json.push_back(id);
+    }
   }
 }
 
@@ -58,6 +63,7 @@ Result<void> GuardedWalk::fill_mask(std::span<uint64_t> words) {
       break;
     case GuardLook::kMarks:
       std::ranges::for_each(texts_->marks, check);
+      std::ranges::for_each(texts_->words_of_json, check);
       break;
     case GuardLook::kAll:
       for (size_t i = 0; i < words.size(); ++i) {

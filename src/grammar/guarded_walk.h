@@ -24,6 +24,7 @@ struct TokenTexts {
 
   std::vector<std::string> words;  // [entries]
   std::vector<base::TokenId> quotes, two_quotes, marks;
+  std::vector<base::TokenId> words_of_json;  // what may begin true, false or null
   // Of those with a quote: by what stands before it; and those of which that does not say enough,
   // as there is a backslash before it or are two more behind it.
   std::unordered_map<std::string, std::vector<base::TokenId>> by_head;

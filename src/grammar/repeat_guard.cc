@@ -248,11 +248,19 @@ bool RepeatGuard::end_value(State& state, size_t begin, size_t end) {
   return true;
 }
 
-// Where the items of a unique array are a list: whether one that was not there can still come.
+// Where the items of a unique array are a list: whether one that was not there can still come. Else
+// whether a word that was there has begun: it can end in one way only.
 bool RepeatGuard::is_item_open(const State& state, size_t end) const {
   const Frame* top = state.top.get();
-  if (top == nullptr || top->only == nullptr || !top->is_array) return true;
+  if (top == nullptr || !top->is_array || !top->is_unique) return true;
   const std::string_view item = std::string_view(text_).substr(state.begin, end - state.begin);
+  if (top->only == nullptr) {
+    for (const Seen* seen = top->seen.get(); seen != nullptr; seen = seen->before.get()) {
+      const bool is_word = seen->text == "true" || seen->text == "false" || seen->text == "null";
+      if (is_word && !item.empty() && seen->text.starts_with(item)) return false;
+    }
+    return true;
+  }
   return std::ranges::any_of(*top->only, [&](const std::string& value) {
     if (!value.starts_with(item)) return false;
     for (const Seen* seen = top->seen.get(); seen != nullptr; seen = seen->before.get()) {

@@ -38,7 +38,7 @@ enum class GuardLook : uint8_t {
   kNone,
   kTwoQuotes,  // those with two quotes at least
   kOneQuote,
-  kMarks,  // those with a quote, a comma or a closing bracket
+  kMarks,  // those with a quote, a comma or a closing bracket, or a word of JSON at the begin
   kAll,
 };
 

@@ -191,6 +191,15 @@ TEST(Values, UniqueItemsAreRememberedAndListsRunOut) {
               {R"([{"a":1,"b":2},{"b":2,"a":1}])", "[1,1.0]", "[[10],[1e1]]", R"(["",""])"});
 }
 
+TEST(Values, AWordThatWasThereDoesNotBeginAgain) {
+  const Compact schema = Compact::schema(R"({"type":"array","uniqueItems":true})");
+  schema.expect({"[true,false,null]", R"(["true",true])", "[true,[true]]"}, {"[true,true]"});
+  GuardedWalk walk(*schema.grammar->walk(), bytes_texts(), schema.guarded);
+  for (const char c : std::string_view("[true,")) ASSERT_TRUE(*walk.accept(c));
+  EXPECT_FALSE(*walk.accept('t'));
+  EXPECT_TRUE(*walk.accept('f'));
+}
+
 TEST(Values, NoMemberComesTwice) {
   Compact::schema(R"({"type":"object","additionalProperties":{"type":"integer"}})")
       .expect({R"({"a":1,"b":2})", R"({"a":1,"aa":2})"}, {R"({"a":1,"a":2})", R"({"":1,"":1})"});

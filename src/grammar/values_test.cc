@@ -155,6 +155,19 @@ TEST(Values, LooksAroundWithoutMatching) {
       .expect({R"("bobcat")", R"("a bobcats")"}, {R"("cat")", R"("a cat")"});
 }
 
+TEST(Values, AClassWithoutQuotesOrBackslashesHasNone) {
+  Compact::schema(R"j({"type":"string","pattern":"^[^\\\\]+$"})j")
+      .expect({R"("a")", R"("\n")", R"("\"")"}, {R"("a\\b")", R"("\\")"});
+  Compact::schema(R"j({"type":"string","pattern":"^[^\"]+$"})j")
+      .expect({R"("a")", R"("\\")", R"("\t")"}, {R"("a\"b")", R"("\"")"});
+  Compact::schema(R"j({"type":"string","pattern":"^[^\"\\\\\n]*$"})j")
+      .expect({R"("")", R"("\t")"}, {R"("\"")", R"("\\")", R"("\n")"});
+  Compact::schema(R"j({"type":"string","pattern":"^[\\u0000-\\u001Fa]$"})j")
+      .expect({R"("\n")", R"("a")"}, {R"("\\")", R"("\"")", R"("b")"});
+  Compact::schema(R"j({"type":"string","not":{"pattern":"^[^\\\\]*$"}})j")
+      .expect({R"("\\")", R"("a\\b")"}, {R"("")", R"("a")", R"("\u0001")"});
+}
+
 TEST(Values, FormatsAsTheirStandardsHaveThem) {
   const auto format = [](const char* name) {
     return Compact::schema(fmt::format(R"({{"type":"string","format":"{}"}})", name));

@@ -55,9 +55,10 @@ Language Language::concat(std::vector<Language> parts) {
   return of("concat", std::move(list));
 }
 
-// Not every sequence of bytes is a text: the complement is taken among texts.
+// Not every sequence of bytes is a text: the complement is taken among texts. U+0001 is in none of
+// them, as some classes of patterns lack it: what is left is exact.
 Language Language::complement(Language part) {
-  return all_of({everything(), of("not", std::move(part.form_))});
+  return all_of({regex("[^\\x01]*"), of("not", std::move(part.form_))});
 }
 
 Language Language::length(int64_t least, std::optional<int64_t> most) {

@@ -26,7 +26,7 @@ class Language {
   static Language all_of(std::vector<Language> parts);  // of none: everything
   static Language any_of(std::vector<Language> parts);  // of none: nothing
   static Language concat(std::vector<Language> parts);
-  static Language complement(Language part);
+  static Language complement(Language part);  // among texts without U+0001
   // Texts of `least` to `most` characters (code points); most absent: no limit.
   static Language length(int64_t least, std::optional<int64_t> most);
   // Unsigned decimals that are a multiple of coefficient · 10^-exponent.

@@ -367,7 +367,11 @@ class Parser {
     std::string out = "[";
     const bool is_negated = take(U'^');
     if (is_negated) out += '^';
-    bool is_empty = true;
+    bool is_empty = true, has_mark = false, has_control = false;
+    const auto add_range = [&](char32_t first, char32_t last) {
+      has_control |= first <= 1 && last >= 1;
+      has_mark |= (first <= U'"' && last >= U'"') || (first <= U'\\' && last >= U'\\');
+    };
     while (!at_end() && !has(U']')) {
       is_empty = false;
       std::optional<char32_t> first;
@@ -375,6 +379,7 @@ class Parser {
       const bool is_range = has(U'-') && peek(1) != U']' && peek(1) != U'\0';
       if (!is_range || !first) {
         out += first ? code_point(*first) : members;
+        add_range(first.value_or(0), first.value_or(0x10FFFF));
         continue;
       }
       ++place_;
@@ -382,14 +387,21 @@ class Parser {
       PAWL_TRY(members, bracket_member(last));
       if (!last) {
         out += code_point(*first) + "\\x2D" + members;
+        add_range(0, 0x10FFFF);
         continue;
       }
       if (*last < *first) return wrong(ErrorCode::kInvalidArgument, "a range out of order");
       out += code_point(*first) + "-" + code_point(*last);
+      add_range(*first, *last);
     }
     if (!take(U']')) return wrong(ErrorCode::kInvalidArgument, "a class without end");
     if (is_empty) return std::string(is_negated ? "(?s:.)" : "[^\\x{0}-\\x{10FFFF}]");
-    return out + "]";
+    // The library takes a class with every control character for one that has quotes and
+    // backslashes too when it spells it in JSON. Complements leave the same character out
+    // (language.cc).
+    if (is_negated && has_mark) out += "\\x{1}";
+    out += ']';
+    return !is_negated && has_control && !has_mark ? "[" + out + "--\\x{1}]" : out;
   }
 
   std::u32string text_;

@@ -64,6 +64,18 @@ fn quoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
         let items = what.as_array().ok_or_else(|| bad("a list of languages is no array"))?;
         items.iter().map(|item| quoted(item, depth + 1)).collect::<Result<Vec<_>, Failure>>()
     };
+    // Beside something that is no negation a negation needs no bounds of its own.
+    let both = |what: &Value| {
+        let items = what.as_array().ok_or_else(|| bad("a list of languages is no array"))?;
+        if items.iter().all(|item| item.get("not").is_some()) {
+            return all(what);
+        }
+        let one = |item: &Value| match item.get("not") {
+            Some(inner) => Ok(RegexAst::Not(Box::new(quoted(inner, depth + 1)?))),
+            None => quoted(item, depth + 1),
+        };
+        items.iter().map(one).collect::<Result<Vec<_>, Failure>>()
+    };
     let spelled = |ast| {
         let options = JsonQuoteOptions { allowed_escapes: ESCAPES.into(), raw_mode: false };
         RegexAst::JsonQuote(Box::new(ast), options)
@@ -72,7 +84,7 @@ fn quoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
         return Err(Failure::Limit("languages are nested too deep".into()));
     }
     Ok(match inner {
-        Some((kind, what)) if kind == "and" => RegexAst::And(all(what)?),
+        Some((kind, what)) if kind == "and" => RegexAst::And(both(what)?),
         Some((kind, what)) if kind == "or" => RegexAst::Or(all(what)?),
         Some((kind, what)) if kind == "not" => RegexAst::And(vec![
             spelled(RegexAst::Regex("(?s:.*)".into())),

@@ -38,7 +38,7 @@ PROMPT = ("Ticket: John Miller from 12 Oak Street, Springfield 62704 writes that
 
 
 def run(arguments, model, *flags):
-    done = subprocess.run([arguments.pawl, "run", "-m", model, "-p", PROMPT, "--temp", "0", "--json",
+    done = subprocess.run([arguments.pawl, "run", "-m", model, "-p", PROMPT, "--greedy", "--json",
                            "-t", str(arguments.threads), *flags], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{model}: {done.stderr.strip()}")

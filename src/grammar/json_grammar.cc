@@ -19,7 +19,7 @@ using schema::Language;
 
 namespace {
 
-constexpr uint64_t kEmptinessFuel = 50'000;
+constexpr uint64_t kEmptinessFuel = 250'000;
 
 }  // namespace
 

@@ -89,7 +89,7 @@ class Structured(ServerTest):
 
     def test_S084_keyword_and_path_are_named_before_a_token_is_made(self):
         schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a)\\1"}}}
-        error = self.refused("back reference", "column 4", "/properties/a", json_schema=schema)
+        error = self.refused("back reference", "column 5", "/properties/a", json_schema=schema)
         self.assertEqual(error["param"], "json_schema/properties/a")
         self.refused("unsatisfiable", "/properties/n", json_schema={
             "type": "object", "required": ["n"],

@@ -107,8 +107,8 @@ Result<std::vector<std::string>> JsonWriter::value_list(NodeId node) {
   if (parts->may_be_true) list.emplace_back("true");
   if (parts->may_be_false) list.emplace_back("false");
   std::ranges::sort(list);
-  const auto last = std::ranges::unique(list);
-  list.erase(last.begin(), last.end());
+  const auto last = std::unique(list.begin(), list.end());
+  list.erase(last, list.end());
   return list;
 }
 

@@ -220,8 +220,8 @@ bool RepeatGuard::end_key(State& state, size_t end) {
       }
     }
     std::ranges::sort(found);
-    const auto last = std::ranges::unique(found);
-    found.erase(last.begin(), last.end());
+    const auto last = std::unique(found.begin(), found.end());
+    found.erase(last, found.end());
     state.value_shapes = std::make_shared<const std::vector<int32_t>>(std::move(found));
   }
   state.top = std::make_shared<const Frame>(std::move(frame));

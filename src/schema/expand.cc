@@ -91,8 +91,8 @@ void drop_impossible(Branch& branch) {
 
 NodeId Expander::intern(Node node) {
   std::ranges::sort(node);
-  const auto last = std::ranges::unique(node);
-  node.erase(last.begin(), last.end());
+  const auto last = std::unique(node.begin(), node.end());
+  node.erase(last, node.end());
   const auto known = ids_.find(node);
   if (known != ids_.end()) return known->second;
   const auto id = static_cast<NodeId>(nodes_.size());

@@ -63,6 +63,16 @@ std::string xxh3_128(std::span<const std::byte> bytes) {
   return "xxh3-128:" + to_hex(canonical.digest);
 }
 
+std::string base64(std::span<const std::byte> bytes) {
+  PAWL_CHECK(bytes.size() <= size_t{1} << 30);
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // a zero byte is written behind it
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                     reinterpret_cast<const unsigned char*>(bytes.data()),
+                                     static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
 uint64_t xxh3_64(std::span<const std::byte> bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }

@@ -35,6 +35,14 @@ TEST(Digest, Sha256StartsAgainAfterFinish) {
   EXPECT_EQ(digest.finish_hex(), sha256_hex(bytes_of("abc")));
 }
 
+// RFC 4648 §10
+TEST(Digest, Base64GivesThePublishedTexts) {
+  EXPECT_EQ(base64({}), "");
+  EXPECT_EQ(base64(bytes_of("f")), "Zg==");
+  EXPECT_EQ(base64(bytes_of("fo")), "Zm8=");
+  EXPECT_EQ(base64(bytes_of("foobar")), "Zm9vYmFy");
+}
+
 // The value that the XXH3 specification's tools give for the empty input.
 TEST(Digest, Xxh3GivesThePublishedValueOfTheEmptyInput) {
   EXPECT_EQ(xxh3_128({}), "xxh3-128:99aa06d3014798d86001c324468d497f");

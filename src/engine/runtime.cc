@@ -28,8 +28,8 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
   // What is needed again (a text of the vocabulary, a row of the embedding) is read again.
   runtime->model_->file()->release_all();
   runtime->precision_ = options.precision;
-  runtime->kv_type_ =
-      options.precision == model::Precision::kReference ? kernels::KvType::kF32 : options.kv_type;
+  runtime->kv_type_ = model::kv_type_of(options.precision, options.kv_type);
+  PAWL_TRY_VOID(runtime->model_->check_kv_type(runtime->kv_type_));
   const size_t rows = static_cast<size_t>(runtime->model_->config().vocabulary);
   if (runtime->tokenizer_->vocab().size() != rows) {
     return base::Error{

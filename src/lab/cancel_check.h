@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ struct CancelVerdict {
   Outcome outcome = Outcome::kUnverified;
   std::string reason;  // one line, with the numbers
 };
+base::Json verdicts_json(std::span<const CancelVerdict> verdicts);
 
 // How long a short request waits for its first token, ms.
 struct ProbeTimes {

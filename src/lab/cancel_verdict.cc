@@ -184,6 +184,18 @@ std::string_view outcome_name(Outcome outcome) {
   return kOutcomes[static_cast<size_t>(outcome)];
 }
 
+Json verdicts_json(std::span<const CancelVerdict> verdicts) {
+  Json json = Json::array();
+  for (const CancelVerdict& verdict : verdicts) {
+    Json one;
+    one["name"] = verdict.name;
+    one["outcome"] = outcome_name(verdict.outcome);
+    one["reason"] = verdict.reason;
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
 bool CancelResult::has_failed() const {
   return std::any_of(verdicts.begin(), verdicts.end(), [](const CancelVerdict& verdict) {
     return verdict.outcome == Outcome::kFails;
@@ -242,14 +254,7 @@ Json cancel_json(const CancelResult& result) {
   json["true_suffix"] = result.true_suffix;
   json["routes"] = Json::array();
   for (const SuffixRoute& route : result.routes) json["routes"].push_back(route_json(route));
-  json["verdicts"] = Json::array();
-  for (const CancelVerdict& verdict : result.verdicts) {
-    Json one;
-    one["name"] = verdict.name;
-    one["outcome"] = outcome_name(verdict.outcome);
-    one["reason"] = verdict.reason;
-    json["verdicts"].push_back(std::move(one));
-  }
+  json["verdicts"] = verdicts_json(result.verdicts);
   json["holds"] = !result.has_failed();
   return json;
 }

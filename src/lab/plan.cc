@@ -71,6 +71,22 @@ double weight_of(const Planned& planned, double exchange) {
   return static_cast<double>(planned.prompt) + exchange * static_cast<double>(planned.output) + 20;
 }
 
+Result<void> FailureStreak::add(const RequestRecord& record, const std::string& url) {
+  constexpr int64_t kMost = 3;
+  ++finished_;
+  const bool is_success = record.state == RequestState::kSuccess;
+  in_a_row_ = is_success ? 0 : in_a_row_ + 1;
+  if (record.state == RequestState::kCancelled || is_success) return {};
+  if (finished_ > 1 && in_a_row_ < kMost) return {};
+  return Error{ErrorCode::kNetwork,
+               fmt::format("{} of {} requests failed: {}", in_a_row_, finished_, reason(record)),
+               url};
+}
+
+std::string FailureStreak::reason(const RequestRecord& record) {
+  return record.error.empty() ? std::string(failure_kind_name(record.failure)) : record.error;
+}
+
 namespace {
 
 struct Run {
@@ -79,7 +95,7 @@ struct Run {
   const RunEvents& events;
   const RunOptions& options;
   std::string last_prompt;
-  int64_t finished = 0, failed_in_a_row = 0;
+  FailureStreak failures;
 
   Result<void> send(const Planned& planned) {
     if (!planned.repeats_prompt) {
@@ -102,21 +118,10 @@ struct Run {
   }
 
   Result<void> take_finished() {
-    constexpr int64_t kMostFailures = 3;
     for (RequestRecord& record : client.take_finished()) {
-      ++finished;
       record.index += options.first_index;
-      const bool is_success = record.state == RequestState::kSuccess;
-      failed_in_a_row = is_success ? 0 : failed_in_a_row + 1;
       if (events.record) PAWL_TRY_VOID(events.record(record));
-      if (record.state == RequestState::kCancelled || is_success) continue;
-      if (finished == 1 || failed_in_a_row >= kMostFailures) {
-        return Error{ErrorCode::kNetwork,
-                     fmt::format("{} of {} requests failed: {}", failed_in_a_row, finished,
-                                 record.error.empty() ? failure_kind_name(record.failure)
-                                                      : std::string_view(record.error)),
-                     client.endpoint().base_url};
-      }
+      PAWL_TRY_VOID(failures.add(record, client.endpoint().base_url));
     }
     return {};
   }
@@ -128,7 +133,7 @@ Result<void> run_plan(OpenAiClient& client, PromptMaker& prompts, std::span<cons
                       const RunOptions& options, const base::Clock& clock,
                       const RunEvents& events) {
   constexpr int64_t kPatienceNs = 50'000'000;  // so that a stop is noticed
-  Run run{client, prompts, events, options, "", 0, 0};
+  Run run{client, prompts, events, options, "", {}};
   size_t next = 0;
   while (next < plan.size() || client.in_flight() > 0) {
     if (events.should_stop && events.should_stop()) {

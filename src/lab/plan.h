@@ -58,6 +58,19 @@ struct RunEvents {
   std::function<bool()> should_stop;  // asked between reads; open requests are left then
 };
 
+// When a run in which requests fail is ended.
+class FailureStreak {
+ public:
+  // Counts a finished request of any state. Error kNetwork, with what the server at `url` said, for
+  // three failures in a row and where the first of all fails.
+  base::Result<void> add(const RequestRecord& record, const std::string& url);
+
+  static std::string reason(const RequestRecord& record);  // REQUIRES: it failed
+
+ private:
+  int64_t finished_ = 0, in_a_row_ = 0;
+};
+
 // Sends all of it, `concurrency` at a time. A request
 // that fails is a record like others; three in a row, or the first of all, end the run: Error
 // kNetwork with what the server said. kCancelled when stopped.

@@ -138,14 +138,7 @@ Json study_json(const StudyPlan& plan, const Study& study, const Json& schema, c
   for (const std::string& name : plan.order) order.push_back(name);
   json["order"] = std::move(order);
   json["lint"] = lint != nullptr ? lint_json(*lint) : Json();
-  json["verdicts"] = Json::array();
-  for (const CancelVerdict& verdict : study.verdicts) {
-    Json one;
-    one["name"] = verdict.name;
-    one["outcome"] = outcome_name(verdict.outcome);
-    one["reason"] = verdict.reason;
-    json["verdicts"].push_back(std::move(one));
-  }
+  json["verdicts"] = verdicts_json(study.verdicts);
   json["holds"] = !study.has_failed();
   return json;
 }

@@ -17,7 +17,6 @@ using base::Result;
 
 namespace {
 
-constexpr std::string_view kFields = "{fields}";
 constexpr size_t kMostPrompts = 100'000;
 
 bool is_left_out(const FieldPath& field, const std::vector<FieldPath>& left_out) {
@@ -286,7 +285,7 @@ Result<StudyPlan> plan_study(const Json& schema, std::span<const StudyPrompt> pr
   PAWL_TRY(auto fields, fields_of_schema(schema));
   const bool are_fields_told = std::any_of(
       prompts.begin(), prompts.end(),
-      [](const StudyPrompt& prompt) { return prompt.text.find(kFields) != std::string::npos; });
+      [](const StudyPrompt& prompt) { return prompt.text.find(kFieldsMark) != std::string::npos; });
   return Planner(schema, std::move(fields), options).run(are_fields_told);
 }
 

@@ -15,12 +15,10 @@ using base::Result;
 
 namespace {
 
-constexpr std::string_view kFields = "{fields}";
-
 std::string with_fields(std::string text, std::string_view told) {
-  for (size_t at = text.find(kFields); at != std::string::npos;
-       at = text.find(kFields, at + told.size())) {
-    text.replace(at, kFields.size(), told);
+  for (size_t at = text.find(kFieldsMark); at != std::string::npos;
+       at = text.find(kFieldsMark, at + told.size())) {
+    text.replace(at, kFieldsMark.size(), told);
   }
   return text;
 }
@@ -84,9 +82,8 @@ Result<void> run_study(OpenAiClient& client, const StudyPlan& plan,
                        std::span<const StudyPrompt> prompts, std::span<const StudyRequest> requests,
                        const StudyRun& run, const base::Clock& clock, const RunEvents& events) {
   constexpr int64_t kPatienceNs = 50'000'000;  // so that a stop is noticed
-  constexpr int64_t kMostFailures = 3;
   size_t next = 0;
-  int64_t finished = 0, failed_in_a_row = 0;
+  FailureStreak failures;
   while (next < requests.size() || client.in_flight() > 0) {
     if (events.should_stop && events.should_stop()) {
       return Error{ErrorCode::kCancelled, "stopped", client.endpoint().base_url};
@@ -101,20 +98,17 @@ Result<void> run_study(OpenAiClient& client, const StudyPlan& plan,
     }
     client.run(clock.now_ns() + kPatienceNs);
     for (RequestRecord& record : client.take_finished()) {
-      ++finished;
       record.index += run.first_index;
-      const bool is_success = record.state == RequestState::kSuccess;
-      failed_in_a_row = is_success ? 0 : failed_in_a_row + 1;
       if (events.record) PAWL_TRY_VOID(events.record(record));
-      if (is_success || record.state == RequestState::kCancelled) continue;
-      const bool is_refused = record.http_status == 400 || record.http_status == 422;
-      if (is_refused || finished == 1 || failed_in_a_row >= kMostFailures) {
-        return Error{is_refused ? ErrorCode::kInvalidArgument : ErrorCode::kNetwork,
-                     fmt::format("'{}': {} of {} requests failed: {}", record.asked.arm,
-                                 failed_in_a_row, finished,
-                                 record.error.empty() ? failure_kind_name(record.failure)
-                                                      : std::string_view(record.error)),
-                     client.endpoint().base_url};
+      auto goes_on = failures.add(record, client.endpoint().base_url);
+      if (record.http_status == 400 || record.http_status == 422) {  // no other will be taken
+        goes_on = Error{ErrorCode::kInvalidArgument, FailureStreak::reason(record),
+                        client.endpoint().base_url};
+      }
+      if (!goes_on.ok()) {
+        goes_on.error().message =
+            fmt::format("'{}': {}", record.asked.arm, goes_on.error().message);
+        return goes_on;
       }
     }
   }

@@ -25,8 +25,11 @@
 
 namespace pawl::lab {
 
+// In a prompt it stands for the fields that are asked for.
+inline constexpr std::string_view kFieldsMark = "{fields}";
+
 struct StudyPrompt {
-  std::string text;     // "{fields}" stands for the fields that are asked for
+  std::string text;
   base::Json expected;  // values that are known to be right, an object; or null
 };
 // A line each: a text, or an object {"prompt", "expected"}. Error kBadFile, `where` the line.
@@ -39,7 +42,7 @@ struct StudyVariant {
   std::string name;  // "full", "stripped", "without score", "not asked", "reordered"
   base::Json schema;
   std::vector<FieldPath> left_out;  // of the schema, or of the finished answer
-  std::string told;                 // what stands for "{fields}"
+  std::string told;                 // what stands for kFieldsMark
 };
 
 struct StudyOptions {

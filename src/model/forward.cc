@@ -15,10 +15,6 @@ static_assert(kv::kBlockPositions == kernels::kKvBlock);
 
 namespace {
 
-kernels::KvType kv_type_of(Precision precision, kernels::KvType wanted) {
-  return precision == Precision::kReference ? kernels::KvType::kF32 : wanted;
-}
-
 // Rows of a segment whose way goes on behind the last layer's keys and values: trailing ones, but
 // for the first position of a text, which counts as all of its chunk.
 int64_t rows_kept(const Segment& segment) {
@@ -261,7 +257,9 @@ void Forward::pool_hidden_states() {
     const auto count = static_cast<int64_t>(segment.ids.size());
     const float* rows = scratch_.normed + segment_starts_[s] * width;
     if (segment.pooled == nullptr) {
-      std::copy_n(rows, count * width, scratch_.normed + kept * width);
+      if (segment_starts_[s] != kept) {
+        std::copy_n(rows, count * width, scratch_.normed + kept * width);
+      }
       kept += count;
     } else if (segment.pooling == Pooling::kMean) {
       for (int64_t t = 0; t < count; ++t) table_.add(segment.pooled, rows + t * width, width);

@@ -23,6 +23,10 @@ enum class Precision {
   kReference,  // activations, keys and values in f32
 };
 
+inline kernels::KvType kv_type_of(Precision precision, kernels::KvType wanted) {
+  return precision == Precision::kReference ? kernels::KvType::kF32 : wanted;
+}
+
 // Logits do not depend, to the last bit, on how positions are cut into batches, on what else is in
 // a batch, on the thread count or on the kernel variant. Keys and values are read as they were
 // stored, also within one batch. Threads: one run at a time; it works on `pool`.

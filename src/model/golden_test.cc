@@ -166,16 +166,8 @@ TEST_P(TinyModel, SameBitsForEveryChunkThreadCountAndVariant) {
 // Neighbours in a batch change no bit.
 TEST_P(TinyModel, SameBitsBesideOtherSequences) {
   TestSession alone(path_, best(), 2, Precision::kFast);
-  const std::vector<float> expected = alone.append(sequences_[1], 512, 1);
-
-  TestSession session(path_, best(), 2, Precision::kFast, 256);
-  const kv::BlockTable& all = session.block_table();
-  const kv::BlockTable mine(all.begin(), all.begin() + 2), other(all.begin() + 2, all.begin() + 6);
-  const Segment segments[] = {{0, sequences_[2], 0, &other, session.state(1)},
-                              {0, sequences_[1], 1, &mine, session.state(0)}};
-  const Logits logits = session.forward().run(Batch{segments});
-  ASSERT_EQ(logits.rows, 1);
-  EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));
+  TestSession both(path_, best(), 2, Precision::kFast, 256);
+  expect_same_bits_beside(alone, both, sequences_[1], sequences_[2]);
 }
 
 // Of each feature that could be left out, the model that shows it is among these.

@@ -31,6 +31,19 @@ kv::Layout Model::kv_layout(kernels::KvType type) const {
   return kv::Layout(shapes, [type](int dim) { return kernels::kv_part_bytes(type, dim); });
 }
 
+base::Result<void> Model::check_kv_type(kernels::KvType type) const {
+  if (type != kernels::KvType::kQ8_0) return {};
+  for (size_t i = 0; i < weights_.layers.size(); ++i) {
+    if (weights_.layers[i].k_bias.empty()) continue;
+    return base::Error{base::ErrorCode::kUnsupported,
+                       "keys of this model have biases (tensor 'blk." + std::to_string(i) +
+                           ".attn_k.bias'), which 8-bit codes do not hold well: keep keys and "
+                           "values in f16",
+                       "--kv"};
+  }
+  return {};
+}
+
 int64_t Model::step_weight_bytes() const {
   const auto feed_forward = [](const FeedForward& w) {
     return w.gate.bytes() + w.up.bytes() + w.down.bytes();

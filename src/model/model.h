@@ -36,6 +36,10 @@ class Model {
 
   kv::Layout kv_layout(kernels::KvType type) const;
 
+  // Error kUnsupported for 8-bit codes where keys have biases: a few entries of each are a hundred
+  // times as large as the others, and codes that reach so far say little of these.
+  base::Result<void> check_kv_type(kernels::KvType type) const;
+
   // Bytes of weights that one decode step has to read.
   int64_t step_weight_bytes() const;
 

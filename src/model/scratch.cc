@@ -102,7 +102,6 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.expert_order, int64_t{threads} * c.experts);
   cutter.cut(s.expert_in, pairs * c.width);
   cutter.cut(s.expert_out, pairs * c.width);
-  // An expert may be given all tokens.
   cutter.cut(s.adapted, std::max(tokens, pairs) * c.adapter_rank);
   cutter.cut(s.adapted_tiles, c.adapter_rank > 0 ? threads * kAdapterTokens * kAdapterRows : 0);
 

@@ -32,9 +32,7 @@ class TestSession {
     const int32_t blocks =
         static_cast<int32_t>((positions + kv::kBlockPositions - 1) / kv::kBlockPositions);
     auto pool = kv::BlockPool::create(
-        blocks,
-        model_->kv_layout(precision == Precision::kReference ? kernels::KvType::kF32 : kv_type)
-            .block_bytes());
+        blocks, model_->kv_layout(kv_type_of(precision, kv_type)).block_bytes());
     blocks_ = std::make_unique<kv::BlockPool>(std::move(pool).value());
     for (int32_t i = 0; i < blocks; ++i) table_.push_back(blocks_->take().value());
     const auto floats = static_cast<size_t>(model_->config().state_floats);
@@ -107,5 +105,21 @@ class TestSession {
   std::unique_ptr<Forward> forward_;
   int64_t position_ = 0;
 };
+
+// The last row of `mine`, in `both` beside another sequence, has the bits that it has in `alone`.
+// REQUIRES: `both` has room for 256 positions
+inline void expect_same_bits_beside(TestSession& alone, TestSession& both,
+                                    std::span<const base::TokenId> mine,
+                                    std::span<const base::TokenId> other) {
+  const std::vector<float> expected = alone.append(mine, 512, 1);
+  const kv::BlockTable& all = both.block_table();
+  const kv::BlockTable my_blocks(all.begin(), all.begin() + 2);
+  const kv::BlockTable its_blocks(all.begin() + 2, all.begin() + 6);
+  const Segment segments[] = {{0, other, 0, &its_blocks, both.state(1)},
+                              {0, mine, 1, &my_blocks, both.state(0)}};
+  const Logits logits = both.forward().run(Batch{segments});
+  ASSERT_EQ(logits.rows, 1);
+  EXPECT_EQ(0, std::memcmp(logits.data, expected.data(), expected.size() * sizeof(float)));
+}
 
 }  // namespace pawl::model

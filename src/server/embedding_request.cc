@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
+#include "base/digest.h"
 #include "base/utf8.h"
 #include "server/json_text.h"
 
@@ -17,22 +17,6 @@ using base::Json;
 using base::Result;
 
 namespace {
-
-// RFC 4648 §4
-std::string base64(std::span<const std::byte> bytes) {
-  static constexpr char kLetters[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    for (size_t n = 0; n < 3; ++n)
-      bits = bits << 8 | (n < count ? static_cast<uint32_t>(bytes[i + n]) : 0);
-    for (size_t n = 0; n < 4; ++n) text += n <= count ? kLetters[bits >> (18 - 6 * n) & 63] : '=';
-  }
-  return text;
-}
 
 Result<GenerationRequest::Embedding> read_form(const FieldReader& fields,
                                                const ServedModel& model) {
@@ -100,7 +84,7 @@ std::string embeddings_reply(std::string_view model, bool is_base64,
     fmt::format_to(std::back_inserter(body), R"({}{{"object":"embedding","index":{},"embedding":)",
                    i == 0 ? "" : ",", i);
     if (is_base64) {
-      body += '"' + base64(std::as_bytes(vectors[i])) + '"';
+      body += '"' + base::base64(std::as_bytes(vectors[i])) + '"';
     } else {
       body += '[';
       // As many digits as bring the same float back.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small server for a test: it listens on a port of its own and answers each connection on a thread."""
 
+import json
 import re
 import socket
 import threading
@@ -42,3 +43,13 @@ class ListeningServer:
         while len(body) < length:
             body += connection.recv(65536)
         return body
+
+
+class ChatServer(ListeningServer):
+    """Computes one chat at a time. A class of it gives `stream(connection, body)`."""
+
+    def answer(self, connection):
+        with connection:
+            if body := self.read_chat(connection):
+                with self.worker:
+                    self.stream(connection, json.loads(body))

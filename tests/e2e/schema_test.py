@@ -5,7 +5,7 @@ import json
 import time
 
 import pawl_testing
-from listening import ListeningServer
+from listening import ChatServer
 from server_testing import CHAT_MODEL
 
 REVIEW = {"type": "object", "additionalProperties": False, "required": ["reasoning", "score"],
@@ -13,7 +13,7 @@ REVIEW = {"type": "object", "additionalProperties": False, "required": ["reasoni
                          "score": {"type": "integer", "minimum": 1, "maximum": 5}}}
 
 
-class FormServer(ListeningServer):
+class FormServer(ChatServer):
     """Fills a schema's properties in their order: 12 words of reasoning, a score. Names come in no time (forced), each
     word and the score in one step. The score depends on the prompt, and in every tenth prompt on the reasoning."""
 
@@ -23,12 +23,6 @@ class FormServer(ListeningServer):
         self.tells_tokens, self.is_random = tells_tokens, is_random
         self.bodies = []
         super().__init__()
-
-    def answer(self, connection):
-        with connection:
-            if body := self.read_chat(connection):
-                with self.worker:
-                    self.stream(connection, json.loads(body))
 
     def tokens(self, body):
         """(text, forced): a field's name, its value, and the quote and comma behind it."""

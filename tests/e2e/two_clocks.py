@@ -4,10 +4,10 @@
 import json
 import time
 
-from listening import ListeningServer
+from listening import ChatServer
 
 
-class TwoClocks(ListeningServer):
+class TwoClocks(ChatServer):
     """Raw TCP. A token per word of the prompt and 10 for the template; start-up and tail in plain sleeps."""
 
     START_S, PROMPT_S, OUTPUT_S = 0.03, 0.001, 0.006
@@ -16,12 +16,6 @@ class TwoClocks(ListeningServer):
         self.buffers, self.context_limit = buffers, context_limit
         self.prompts = []
         super().__init__()
-
-    def answer(self, connection):
-        with connection:
-            if body := self.read_chat(connection):
-                with self.worker:
-                    self.stream(connection, json.loads(body))
 
     def stream(self, connection, body):
         text, tokens = body["messages"][0]["content"], body["max_tokens"]

@@ -63,6 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send_reply(HttpReply reply);
   void attach(std::shared_ptr<ReplyStream> stream);
   void on_events();
+  void check_format(FormatCheck check);
   void finish_whole();
   void send_frames();
   void end_reply();

@@ -95,6 +95,7 @@ void Connection::on_events() {
   // Events wait in the request while bytes wait for the peer: there they are counted and bounded.
   if (is_writing_) return;
   stream_->collect(has_begun_, frames_);
+  for (FormatCheck& check : stream_->take_checks()) check_format(std::move(check));
   if (!stream_->is_stream()) {
     if (stream_->is_over()) finish_whole();
     return;
@@ -103,6 +104,20 @@ void Connection::on_events() {
     return send_reply(error_reply(*stream_->error()));
   }
   if (!frames_.empty()) send_frames();
+}
+
+// A large schema takes its time: a worker judges, and the reply goes on with what it found.
+void Connection::check_format(FormatCheck check) {
+  ways_.on_worker([self = shared_from_this(), io = socket_.get_executor(), stream = stream_,
+                   check = std::move(check)]() mutable {
+    std::string wrong = check.run();
+    asio::post(io, [self = std::move(self), stream = std::move(stream), choice = check.choice,
+                    wrong = std::move(wrong)]() mutable {
+      if (self->stream_ != stream) return;  // the peer is gone
+      stream->take_verdict(choice, std::move(wrong));
+      self->on_events();
+    });
+  });
 }
 
 // A large reply is put together by a worker.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/reply_stream.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
 #include "server/api.h"
-#include "server/embedding_request.h"
 #include "server/sse_writer.h"
 
 namespace pawl::server {
@@ -14,21 +12,6 @@ namespace {
 
 // Tokens of one choice that wait together for a slow reader; from here on they share a chunk.
 constexpr size_t kMergeFrom = 64;
-
-std::optional<double> ms_between(int64_t from_ns, int64_t to_ns) {
-  if (from_ns == 0 || to_ns == 0) return std::nullopt;
-  return static_cast<double>(to_ns - from_ns) / 1e6;
-}
-
-void keep_earliest(int64_t stamp, int64_t& earliest) {
-  if (stamp != 0 && (earliest == 0 || stamp < earliest)) earliest = stamp;
-}
-
-std::optional<double> percentile_ms(std::vector<int64_t>& sorted, double share) {
-  if (sorted.empty()) return std::nullopt;
-  const auto last = static_cast<double>(sorted.size() - 1);
-  return static_cast<double>(sorted[static_cast<size_t>(last * share + 0.5)]) / 1e6;
-}
 
 }  // namespace
 
@@ -85,6 +68,10 @@ void ReplyStream::collect(bool has_begun, std::string& out) {
     for (int i = 0; i < static_cast<int>(choices_.size()); ++i) flush_text(i, out);
   }
   for (EndEvent& event : events_.ends) take_end(std::move(event), out);
+  for (const auto& [index, wrong] : std::exchange(verdicts_, {})) {
+    if (!wrong.empty()) break_format(wrong);
+    settle(index, out);
+  }
   if (is_stream()) given_ = selected_;
   if (ended_ < static_cast<int>(choices_.size()) || is_over_) return;
   is_over_ = true;
@@ -191,47 +178,40 @@ void ReplyStream::flush_text(int index, std::string& out) {
 
 void ReplyStream::take_end(EndEvent event, std::string& out) {
   using engine::FinishReason;
-  ++ended_;
   Choice& choice = choices_[static_cast<size_t>(event.sequence)];
   const FinishReason reason = event.finished.reason;
   const bool is_ordinary = reason == FinishReason::kStop || reason == FinishReason::kLength;
   if (!is_ordinary) fail(event.finished);
   choice.finished = std::move(event.finished);
-  if (!is_ordinary && !choice.has_begun) return;
+  if (!is_ordinary && !choice.has_begun) return settle(event.sequence, out);
   begin(event.sequence, out);
   add_text(choice, choice.finished->text, true);
-  if (request_.format != nullptr && is_ordinary) check_format(choice);
   // What a stop string swallowed is not told in another form.
   if (choice.finished->stop_string.empty()) {
     release_held(choice);
   } else {
     choice.held.clear();
   }
-  if (!is_stream()) return;
-  flush_text(event.sequence, out);
-  if (!is_ordinary || error_) return;
+  if (is_stream()) flush_text(event.sequence, out);
+  if (!waits_for_check(event.sequence)) settle(event.sequence, out);
+}
+
+// The choice is over, whatever became of it.
+void ReplyStream::settle(int index, std::string& out) {
+  using engine::FinishReason;
+  ++ended_;
+  const Choice& choice = choices_[static_cast<size_t>(index)];
+  const FinishReason reason = choice.finished->reason;
+  const bool is_ordinary = reason == FinishReason::kStop || reason == FinishReason::kLength;
+  if (!is_stream() || !is_ordinary || error_) return;
   const bool is_last = ended_ == static_cast<int>(choices_.size()) && !request_.wants_usage;
   const ReplyUsage so_far = usage();
   const ReplyTimings times = is_last ? timings() : ReplyTimings();
   out += kEventBegin;
-  json_.finish_chunk(parts(event.sequence), *choice.finished,
+  json_.finish_chunk(parts(index), *choice.finished,
                      request_.wants_continuous_usage ? &so_far : nullptr,
                      is_last ? &times : nullptr, out);
   out += kEventEnd;
-}
-
-// What of the answer breaks what was asked for; empty: nothing does.
-std::string ReplyStream::broken_format(const Choice& choice) const {
-  const auto verdict = [](const base::Result<std::string>& checked) {
-    return checked.ok() ? *checked : checked.error().message;
-  };
-  if (!choice.reader) return verdict(request_.format->check(choice.answer));
-  if (!choice.reader->is_between_calls()) return "a call of a tool has no end";
-  for (const ToolCall& call : choice.calls) {
-    const std::string wrong = verdict(request_.format->check_call(call.name, call.arguments));
-    if (!wrong.empty()) return "the call of " + call.name + ": " + wrong;
-  }
-  return {};
 }
 
 // Text of the answer goes to the message, or to the calls that are found in it.
@@ -265,20 +245,31 @@ void ReplyStream::add_text(Choice& choice, std::string_view text, bool is_end) {
   }
 }
 
-// A finished answer is held against its format once more, by another implementation: nothing that
-// breaks it is called an answer.
-void ReplyStream::check_format(Choice& choice) {
-  if (choice.finished->reason == engine::FinishReason::kLength) {
+// What of an ended answer can be judged is left for a worker.
+bool ReplyStream::waits_for_check(int index) {
+  using engine::FinishReason;
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  const engine::Finished& finished = *choice.finished;
+  if (request_.format == nullptr) return false;
+  if (finished.reason == FinishReason::kLength) {
     choice.note = "the answer ends before what was asked for is complete";
-    return;
   }
-  if (!choice.finished->stop_string.empty()) return;
-  const std::string what = broken_format(choice);
-  if (what.empty()) return;
+  if (finished.reason != FinishReason::kStop || !finished.stop_string.empty()) return false;
+  FormatCheck& check = checks_.emplace_back();
+  check.choice = index;
+  check.format = request_.format;
+  check.answer = std::move(choice.answer);
+  check.may_call = choice.reader.has_value();
+  check.is_between_calls = !check.may_call || choice.reader->is_between_calls();
+  check.calls = choice.calls;
+  return true;
+}
+
+void ReplyStream::break_format(const std::string& wrong) {
   if (clock_.format_violation) clock_.format_violation();
   if (error_) return;
   error_ = ApiError{
-      500, "the answer breaks its format: " + what, "server_error", "format_violation", "", 0};
+      500, "the answer breaks its format: " + wrong, "server_error", "format_violation", "", 0};
   live_->cancel(CancelCause::kNone);
 }
 
@@ -325,76 +316,6 @@ void ReplyStream::append_ping(int64_t now_ns, std::string& out) const {
 void ReplyStream::confirm_delivery() {
   live_->add_delivered(given_ - confirmed_);
   confirmed_ = given_;
-}
-
-std::string ReplyStream::embeddings() const {
-  std::vector<std::span<const float>> vectors;
-  for (const Choice& choice : choices_) vectors.emplace_back(choice.finished->embedding);
-  return embeddings_reply(live_->row().model, request_.embedding->is_base64, vectors,
-                          prompt_tokens_);
-}
-
-std::string ReplyStream::whole_reply() {
-  if (request_.embedding) return embeddings();
-  std::string body;
-  json_.begin_reply(body);
-  const bool is_chat = request_.route == Route::kChat;
-  for (int i = 0; i < static_cast<int>(choices_.size()); ++i) {
-    const Choice& choice = choices_[static_cast<size_t>(i)];
-    ChoiceParts whole = parts(i);
-    if (request_.wants_ids && !is_chat) whole.prompt_ids = prompt_of(i);
-    json_.whole_choice(whole, choice.text, *choice.finished, body);
-  }
-  const std::span<const base::TokenId> prompt(request_.prompts.front());
-  json_.end_reply(usage(), timings(), request_.wants_ids && is_chat ? &prompt : nullptr, body);
-  given_ = selected_;
-  return body;
-}
-
-ReplyUsage ReplyStream::usage() const {
-  ReplyUsage usage;
-  usage.prompt_tokens = prompt_tokens_;
-  usage.completion_tokens = selected_;
-  usage.truncated_tokens = request_.truncated_tokens;
-  for (const Choice& choice : choices_) {
-    if (choice.finished) usage.forced_tokens += choice.finished->usage.forced_tokens;
-  }
-  // Of the first choice of each prompt: more than the prompt cannot be cached.
-  for (size_t i = 0; i < choices_.size(); i += static_cast<size_t>(request_.choices)) {
-    if (choices_[i].finished) usage.cached_tokens += choices_[i].finished->usage.cached_tokens;
-  }
-  return usage;
-}
-
-ReplyTimings ReplyStream::timings() {
-  ReplyTimings times;
-  engine::Timeline all;
-  int64_t decoded = 0;
-  for (const Choice& choice : choices_) {
-    if (!choice.finished) continue;
-    const engine::Timeline& line = choice.finished->timeline;
-    const engine::Usage& usage = choice.finished->usage;
-    keep_earliest(line.scheduled_ns, all.scheduled_ns);
-    keep_earliest(line.first_token_ns, all.first_token_ns);
-    all.last_token_ns = std::max(all.last_token_ns, line.last_token_ns);
-    all.finished_ns = std::max(all.finished_ns, line.finished_ns);
-    times.cached_tokens += usage.cached_tokens;
-    times.computed_tokens += usage.computed_tokens;
-    times.forward_passes += usage.forward_passes;
-    times.accepted_draft_tokens += usage.accepted_draft_tokens;
-    decoded += std::max<int64_t>(usage.completion_tokens - 1, 0);
-  }
-  times.queue_ms = ms_between(live_->received_ns(), all.scheduled_ns);
-  times.prefill_ms = ms_between(all.scheduled_ns, all.first_token_ns);
-  times.decode_ms = ms_between(all.first_token_ns, all.last_token_ns);
-  times.total_ms = ms_between(live_->received_ns(), all.finished_ns);
-  if (decoded > 0 && times.decode_ms && *times.decode_ms > 0) {
-    times.tokens_per_second = static_cast<double>(decoded) * 1000 / *times.decode_ms;
-  }
-  std::sort(gaps_ns_.begin(), gaps_ns_.end());
-  times.gap_median_ms = percentile_ms(gaps_ns_, 0.5);
-  times.gap_p99_ms = percentile_ms(gaps_ns_, 0.99);
-  return times;
 }
 
 }  // namespace pawl::server

@@ -3,16 +3,18 @@
 // or are gathered for one whole reply. It owns the wish for the answer: destroying it cancels.
 //
 // Threads: made by a worker, then the io thread's; whole_reply() on a worker while nobody else
-// touches it.
+// touches it. A FormatCheck that was taken is whoever's took it.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/api_error.h"
+#include "server/format_check.h"
 #include "server/generation_request.h"
 #include "server/live_request.h"
 #include "server/reply_json.h"
@@ -43,6 +45,12 @@ class ReplyStream {
   // Takes what the engine said since the last call. A stream's frames are appended to `out`, the
   // last one included; an error is appended only when `has_begun`, as before it can have a status.
   void collect(bool has_begun, std::string& out);
+  // Answers that ended since the last call and are to be held against their format, each of which
+  // waits for its verdict: what FormatCheck::run() says. The next collect() goes on with them.
+  std::vector<FormatCheck> take_checks() { return std::exchange(checks_, {}); }
+  void take_verdict(int choice, std::string wrong) {
+    verdicts_.emplace_back(choice, std::move(wrong));
+  }
   // Nothing more will come.
   bool is_over() const { return is_over_; }
   // Set when it ended otherwise than by itself.
@@ -80,13 +88,14 @@ class ReplyStream {
   void begin(int index, std::string& out);
   void take_token(TokenEvent event);
   void take_end(EndEvent event, std::string& out);
+  void settle(int index, std::string& out);
   void release_held(Choice& choice);
   void flush_text(int index, std::string& out);
   void finish_stream(std::string& out);
   void fail(const engine::Finished& finished);
-  void check_format(Choice& choice);
+  bool waits_for_check(int index);
+  void break_format(const std::string& wrong);
   void add_text(Choice& choice, std::string_view text, bool is_end);
-  std::string broken_format(const Choice& choice) const;
   void observe(const TokenEvent& event, Choice& choice);
   ChoiceParts parts(int index);
   const std::vector<base::TokenId>& prompt_of(int index) const;
@@ -107,6 +116,8 @@ class ReplyStream {
   int64_t given_ = 0;      // of these, in frames that were given out
   int64_t confirmed_ = 0;  // of these, delivered
   int64_t prompt_tokens_ = 0;
+  std::vector<FormatCheck> checks_;  // not taken yet
+  std::vector<std::pair<int, std::string>> verdicts_;
   int ended_ = 0;
   bool has_first_ = false;
   bool is_over_ = false;

@@ -135,6 +135,31 @@ TEST_F(BadModel, AnUnknownRopeScalingIsRefusedByName) {
   EXPECT_TRUE(names(refusal(changes), {"rope.scaling.type", "spiral", "yarn"})) << refusal(changes);
 }
 
+// A type, a factor, or the factor under its old name.
+TEST_F(BadModel, RopeScalingIsReadInEachSpelling) {
+  const auto rope = [&](const char* type, std::initializer_list<const char*> factors) {
+    Changes changes;
+    changes.add_more = [&](gguf::Writer& w) {
+      if (type != nullptr) w.add("qwen3.rope.scaling.type", std::string_view(type));
+      for (const char* factor : factors) w.add(std::string("qwen3.") + factor, 4.0f);
+      w.add("qwen3.rope.scaling.original_context_length", uint32_t{64});
+    };
+    return load(changes).value()->config().ropes[0];
+  };
+  EXPECT_EQ(rope(nullptr, {}).factor, 1.0);
+  EXPECT_EQ(rope("none", {"rope.scaling.factor"}).scaling, RopeScaling::kNone);
+  EXPECT_EQ(rope("longrope", {"rope.scaling.factor"}).scaling, RopeScaling::kNone);
+  for (const char* factor : {"rope.scaling.factor", "rope.scale_linear"}) {
+    for (const char* type : {static_cast<const char*>(nullptr), "linear"}) {
+      const RopeConfig linear = rope(type, {factor});
+      EXPECT_EQ(linear.scaling, RopeScaling::kLinear);
+      EXPECT_EQ(linear.factor, 4.0);
+    }
+  }
+  EXPECT_EQ(rope("yarn", {"rope.scaling.factor"}).scaling, RopeScaling::kYarn);
+  EXPECT_EQ(rope("yarn", {"rope.scaling.factor"}).factor, 4.0);
+}
+
 // Models of one architecture have both norms of heads or none.
 TEST_F(BadModel, OneOfTwoNormsOfHeadsIsNotEnough) {
   const auto path = tests::golden_path("tiny/glm4moe.gguf");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds and checks the tensors of a file, one layer after the other. weights.cc holds what most
-// architectures have, mixer_weights.cc what latent attention and layers with a state need.
+// architectures have, feed_forward_weights.cc feed-forwards and experts, mixer_weights.cc what
+// latent attention and layers with a state need.
 #pragma once
 
 #include <string>
@@ -41,6 +42,8 @@ class WeightLoader {
   base::Result<void> find_inputs(LayerWeights& weights);
   base::Result<void> find_gated_queries(LayerWeights& weights);
   base::Result<void> find_qk_norms(LayerWeights& weights);
+
+  // feed_forward_weights.cc
   base::Result<void> find_feed_forward_norm(LayerWeights& weights);
   base::Result<void> find_feed_forward(int64_t hidden, const std::string& suffix, Presence bias,
                                        FeedForward& weights);

@@ -5,7 +5,8 @@
 Each server is started alone, warmed up and asked for streams: one at a time, four and eight at once, and one
 and eight at once beside a process that keeps a core busy. Every prompt has a head of its own, so that no
 prefix cache helps. Shown are output tokens per second of all streams together, the time to the first token and
-the gaps between tokens, as the client sees them; a ratio is formed within a round.
+the gaps between tokens, as the client sees them; a ratio is formed within a round. Streams of pawl, one at a
+time, also take turns with `pawl bench` at the same depth: what the way through the server costs a token.
 """
 
 import argparse
@@ -140,9 +141,23 @@ CASES = {  # name → (streams at once, beside a busy process)
     "one": (1, False), "four": (4, False), "eight": (8, False), "one beside": (1, True), "eight beside": (8, True)}
 
 
-def measure(server, arguments, rng):
+def beside_bench(port, path, arguments, rng):
+    """Tokens per second after the first one, one stream at a time ÷ `pawl bench`; they take turns."""
+    bench = [arguments.pawl, "bench", "-m", path, "-t", str(arguments.threads), "-p", "0", "-d", str(arguments.words),
+             "-n", str(arguments.tokens), "-b", "1", "-r", "1", "--json"]
+    ratios = []
+    for _ in range(arguments.turns):
+        stream = summarize(run_streams(port, prompts(rng, 1, arguments.words), arguments.tokens))["decode_rate"]
+        document = json.loads(subprocess.run(bench, check=True, capture_output=True).stdout)
+        ratios.append(stream / document["rows"][0]["tok_s"]["median"])
+    return {"ratio": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
+
+
+def measure(server, path, arguments, rng):
     results = {}
     with server.running() as port:
+        if server.name == "pawl":
+            results["bench"] = beside_bench(port, path, arguments, rng)
         for name, (count, is_beside) in CASES.items():
             asked = prompts(rng, count, arguments.words)
             with busy_process() if is_beside else contextlib.nullcontext():
@@ -194,6 +209,7 @@ def verdicts(results, names):
     """pawl against the goals that hold on the machine this project is measured on."""
     rounds = list(zip(results[names[0]], results[names[-1]]))
     pick = lambda key: statistics.median(key(mine, peer) for mine, peer in rounds)
+    yield "one at a time ÷ pawl bench", pick(lambda a, _: a["bench"]["ratio"]), ">=", 0.97
     yield "eight at once, tokens/s ÷ peer's", pick(lambda a, b: a["eight"]["rate"] / b["eight"]["rate"]), ">=", 3.0
     yield "eight at once, p99 gap ÷ peer's", pick(lambda a, b: a["eight"]["gap_p99"] / b["eight"]["gap_p99"]), "<=", 0.1
     yield "four at once, TTFT ÷ peer's", pick(lambda a, b: a["four"]["ttft"] / b["four"]["ttft"]), "<=", 0.5
@@ -212,6 +228,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--words", type=int, default=100, help="of a prompt (default 100, about 107 tokens)")
     parser.add_argument("--tokens", type=int, default=64, help="of an answer (default 64)")
+    parser.add_argument("--turns", type=int, default=8, help="of a stream and pawl bench, in a round (default 8)")
     parser.add_argument("--long-prompt", type=int, default=4000, metavar="WORDS",
                         help="of the prompt that comes beside four streams (default 4000; 0: leaves that out)")
     parser.add_argument("--long-tokens", type=int, default=400, help="of those streams (default 400)")
@@ -232,7 +249,7 @@ def main():
     for number in range(arguments.rounds):
         for server in servers if number % 2 == 0 else servers[::-1]:
             print(f"round {number + 1} of {arguments.rounds}: {server.name}", file=sys.stderr, flush=True)
-            results[server.name].append(measure(server, arguments, random.Random(number)))
+            results[server.name].append(measure(server, path, arguments, random.Random(number)))
     names = [server.name for server in servers]
     show(results, names)
     failed = False

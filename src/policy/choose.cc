@@ -29,20 +29,38 @@ void sum_bounds(std::span<const float> largest, float top, size_t items,
   }
 }
 
-// The item of a block at which the running sum of weights exceeds `target`, or `count` if it never
-// does.
-size_t find_in_block(std::span<const float> logits, double divisor, float top, double target) {
-  float block[kBlock], weights[kBlock];
-  for (size_t i = 0; i < logits.size(); ++i) {
-    block[i] = divisor == 1 ? logits[i] : static_cast<float>(logits[i] / divisor);
+// The item of the block from `begin` on at which the running sum of weights exceeds `target`, or
+// size() if it never does.
+size_t find_in_block(const Candidates& candidates, size_t begin, float top, double target) {
+  float logits[kBlock], weights[kBlock];
+  const std::span<float> block(logits, std::min(kBlock, candidates.size() - begin));
+  candidates.read(begin, block);
+  const double divisor = candidates.divisor();
+  for (float& logit : block) {
+    if (divisor != 1) logit = static_cast<float>(logit / divisor);
   }
-  weights_of_block({block, logits.size()}, top, weights);
+  weights_of_block(block, top, weights);
   double sum = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
+  for (size_t i = 0; i < block.size(); ++i) {
     sum += weights[i];
-    if (target < sum) return i;
+    if (target < sum) return begin + i;
   }
-  return logits.size();
+  return candidates.size();
+}
+
+// The largest of each block after the changes and the division.
+void find_block_largest(const Candidates& candidates, std::vector<float>& largest) {
+  largest_of_blocks(candidates.logits(), largest);
+  candidates.for_each_change([&](size_t index) {
+    float logits[kBlock];
+    const size_t block = index / kBlock, begin = block * kBlock;
+    const std::span<float> changed(logits, std::min(kBlock, candidates.size() - begin));
+    candidates.read(begin, changed);
+    largest_of_blocks(changed, &largest[block]);
+  });
+  const double divisor = candidates.divisor();
+  if (divisor == 1) return;
+  for (float& one : largest) one = static_cast<float>(one / divisor);
 }
 
 // Draws from the softmax of the candidates without weighing all of them: the line on which u falls
@@ -51,29 +69,24 @@ size_t find_in_block(std::span<const float> logits, double divisor, float top, d
 // weighed. The share of padding is below 1 - 1/64. candidates.size() when nothing is above -inf.
 size_t draw_index(const Draw& draw, Scratch& scratch) {
   constexpr uint32_t kMostAttempts = 10000;  // (1 - 1/64)^10000 is below 1e-68
-  const Candidates& candidates = scratch.candidates;
-  const std::span<const float> logits = candidates.logits();
-  largest_of_blocks(logits, scratch.block_largest);
-  for (float& largest : scratch.block_largest) {
-    if (candidates.divisor() != 1) largest = static_cast<float>(largest / candidates.divisor());
-  }
+  Candidates& candidates = scratch.candidates;
+  const size_t size = candidates.size();
+  find_block_largest(candidates, scratch.block_largest);
   const Largest top = find_largest(scratch.block_largest);
-  if (top.index == scratch.block_largest.size()) return logits.size();
+  if (top.index == scratch.block_largest.size()) return size;
 
   std::vector<double>& bounds = scratch.block_bounds;
-  sum_bounds(scratch.block_largest, top.value, logits.size(), bounds);
+  sum_bounds(scratch.block_largest, top.value, size, bounds);
   for (uint32_t attempt = 0; attempt < kMostAttempts && bounds.back() > 0; ++attempt) {
     const double target = draw.uniform(Draw::kToken, attempt) * bounds.back();
     const auto hit = std::upper_bound(bounds.begin(), bounds.end(), target);
     if (hit == bounds.end()) continue;
     const size_t begin = static_cast<size_t>(hit - bounds.begin()) * kBlock;
-    const std::span<const float> block =
-        logits.subspan(begin, std::min(kBlock, logits.size() - begin));
     const double before = hit == bounds.begin() ? 0 : *(hit - 1);
-    const size_t at = find_in_block(block, candidates.divisor(), top.value, target - before);
-    if (at < block.size()) return begin + at;
+    const size_t at = find_in_block(candidates, begin, top.value, target - before);
+    if (at < size) return at;
   }
-  return find_largest(logits).index;  // +inf has no softmax
+  return candidates.largest().index;  // +inf has no softmax
 }
 
 void add_logprobs(std::span<const float> row, int32_t top_logprobs, Scratch& scratch,

@@ -85,7 +85,7 @@ void apply_dry(const Situation& situation, Scratch& scratch) {
     if (at == candidates.size()) continue;
     const double factor = exact_pow(policy.dry_base, repeat.length - policy.dry_allowed_length);
     const double penalty = std::min(policy.dry_multiplier * factor, kLargest);
-    candidates.edit()[at] = static_cast<float>(candidates.logits()[at] - penalty);
+    candidates.change(at, static_cast<float>(candidates.at(at) - penalty));
   }
 }
 

@@ -17,17 +17,16 @@ namespace {
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
 void apply_logit_bias(const Policy& policy, Candidates& candidates) {
-  const std::span<float> logits = candidates.edit();
   for (const auto& [id, bias] : policy.logit_bias) {
-    float& logit = logits[candidates.find(id)];
-    logit = static_cast<float>(logit + bias);
+    const size_t at = candidates.find(id);
+    candidates.change(at, static_cast<float>(candidates.at(at) + bias));
   }
 }
 
 void take_out(std::span<const base::TokenId> ids, Candidates& candidates) {
   for (const base::TokenId id : ids) {
     const size_t at = candidates.find(id);
-    if (at != candidates.size()) candidates.edit()[at] = kOut;
+    if (at != candidates.size()) candidates.change(at, kOut);
   }
 }
 
@@ -60,6 +59,12 @@ void apply_mask(const TokenMask& mask, Scratch& scratch) {
 
 bool holds_back_end_tokens(const Situation& situation) {
   return situation.policy.ignore_eos || situation.history.generated() < situation.policy.min_tokens;
+}
+
+// These ask for and change single logits, so that a few changes may stand beside the row.
+bool looks_at_single_logits(Stage stage) {
+  return stage == Stage::kLogitBias || stage == Stage::kBans || stage == Stage::kEndTokens ||
+         stage == Stage::kPenalties || stage == Stage::kDry || stage == Stage::kTemperature;
 }
 
 bool is_cut(Stage stage) {
@@ -100,7 +105,9 @@ StageList::StageList(const Situation& situation) {
 
 void apply_stage(Stage stage, const Situation& situation, Scratch& scratch) {
   const Policy& policy = situation.policy;
-  scratch.candidates.settle();
+  if (!looks_at_single_logits(stage) || scratch.candidates.divisor() != 1) {
+    scratch.candidates.settle();
+  }
   switch (stage) {
     case Stage::kLogitBias:
       return apply_logit_bias(policy, scratch.candidates);
@@ -141,10 +148,10 @@ void apply_penalties(const Situation& situation, Scratch& scratch) {
   for (const History::Count& entry : situation.history.counts()) {
     const size_t at = candidates.find(entry.id);
     if (at == candidates.size()) continue;
-    double logit = candidates.logits()[at];
+    double logit = candidates.at(at);
     logit = logit > 0 ? logit / policy.repetition_penalty : logit * policy.repetition_penalty;
     logit -= entry.count * policy.frequency_penalty + policy.presence_penalty;
-    candidates.edit()[at] = static_cast<float>(logit);
+    candidates.change(at, static_cast<float>(logit));
   }
 }
 
@@ -158,6 +165,7 @@ void apply_temperature(const Situation& situation, Scratch& scratch) {
   Candidates& candidates = scratch.candidates;
   double temperature = policy.temperature;
   if (temperature > 0 && policy.dynatemp_range > 0) {
+    candidates.settle();
     const size_t count = candidates.count();
     if (count <= 1) return;
     const double share =
@@ -168,7 +176,7 @@ void apply_temperature(const Situation& situation, Scratch& scratch) {
   }
   if (temperature > 0) return candidates.divide(std::max(temperature, kSmallest));
 
-  const Largest top = find_largest(candidates.logits());
+  const Largest top = candidates.largest();
   if (top.index == candidates.size()) return;
   scratch.indices.assign(1, static_cast<int32_t>(top.index));
   candidates.keep(scratch.indices);

@@ -59,7 +59,7 @@ def serving(program, model, threads):
         try:
             url = f"http://127.0.0.1:{port}"
             for _ in range(READY_S * 10):
-                with contextlib.suppress(OSError), urllib.request.urlopen(url + "/health", timeout=1) as answer:
+                with contextlib.suppress(OSError), urllib.request.urlopen(url + "/ready", timeout=1) as answer:
                     if answer.status == 200:
                         break
                 time.sleep(0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The files of web/ as a table in C++.
+# The files of web/ as a table in C++, each as it is and compressed by gzip.
 
 # pawl_web_row(rows file name type): appends the row of one file to the variable `rows`. A change of the file configures again.
 function(pawl_web_row rows file name type)
@@ -7,7 +7,14 @@ function(pawl_web_row rows file name type)
   file(READ ${file} content)
   string(SHA256 digest "${content}")
   string(SUBSTRING ${digest} 0 16 digest)
-  string(APPEND ${rows} "    {\"${name}\", \"${type}\", \"\\\"${digest}\\\"\",\n     R\"pawl~(${content})pawl~\"},\n")
+  set(small ${CMAKE_CURRENT_BINARY_DIR}/web_small.gz)
+  file(ARCHIVE_CREATE OUTPUT ${small} PATHS ${file} FORMAT raw COMPRESSION GZip COMPRESSION_LEVEL 9
+       MTIME "2000-01-01 00:00 UTC")
+  file(SIZE ${small} size)
+  file(READ ${small} bytes HEX)
+  string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${bytes}")
+  string(APPEND ${rows} "    {\"${name}\", \"${type}\", \"${digest}\",\n     R\"pawl~(${content})pawl~\",\n"
+         "     {\"${bytes}\", ${size}}},\n")
   set(${rows} "${${rows}}" PARENT_SCOPE)
 endfunction()
 

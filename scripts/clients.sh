@@ -26,13 +26,27 @@ install_clients() {
   else
     say "no Node client, its tests are skipped ($log_dir/clients-node.log)"
   fi
-  if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
+  if ! install_browser; then
     say 'no Chromium, the tests of the page are skipped'
   elif install_node_packages web "$root/tests/web"; then
     export PAWL_TEST_WEB="$clients_dir/web"
   else
     say "nothing that drives a browser, the tests of the page are skipped ($log_dir/clients-web.log)"
   fi
+}
+
+has_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
+
+# install_browser: only where node can drive it, and where it is a package: on Ubuntu it is a snap.
+install_browser() {
+  if has_browser; then return 0; fi
+  [ "$may_install" = yes ] && command -v npm >/dev/null || return 1
+  case "$(distribution)" in debian*) ;; *) return 1 ;; esac
+  [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || return 1
+  say 'to install with apt-get: chromium, for the tests of the page (80 MB)'
+  agreed || return 1
+  { apt_get update && apt_get install --no-install-recommends --no-remove chromium; } || return 1
+  has_browser
 }
 
 # An interrupted installation has no stamp and is made again from nothing.

@@ -13,14 +13,15 @@ namespace pawl::server {
 struct WebFile {
   std::string_view name;  // as under /web/
   std::string_view content_type;
-  std::string_view etag;  // in quotes; of the content
+  std::string_view digest;  // of the content
   std::string_view content;
+  std::string_view gzip;  // the content, compressed
 };
 
 std::span<const WebFile> web_files();
 
-// `name`: what stands behind /web/, or empty for the page itself. 304 when the request's
-// If-None-Match names the content, 404 when there is no such file.
+// `name`: what stands behind /web/, or empty for the page itself. Compressed where the request
+// accepts gzip. 304 when its If-None-Match names the content, 404 when there is no such file.
 HttpReply web_reply(const HttpRequest& request, std::string_view name);
 
 }  // namespace pawl::server

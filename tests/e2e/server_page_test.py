@@ -2,6 +2,7 @@
 """What the page is made of, as the server gives it: its files and their headers, and the parts of the API that let an
 answer be taken apart and gone on with from any of its tokens."""
 
+import gzip
 import re
 
 from pawl_testing import main
@@ -46,6 +47,20 @@ class Page(ServerTest):
         other = self.server.request("GET", "/web/app.js", headers={"If-None-Match": '"other"'})
         self.assertEqual((other.status, other.body), (200, first.body))
         self.assertEqual(self.server.request("HEAD", "/").body, b"")
+
+    def test_files_come_compressed_to_who_accepts_it(self):
+        plain = self.server.get("/web/chart.js")
+        self.assertEqual((plain.headers["vary"], plain.headers.get("content-encoding")), ("Accept-Encoding", None))
+        for accepted in ("gzip", "br, gzip;q=0.5", "deflate,gzip , br"):
+            small = self.server.get("/web/chart.js", **{"accept-encoding": accepted})
+            self.assertEqual((small.status, small.headers["content-encoding"]), (200, "gzip"), accepted)
+            self.assertEqual(gzip.decompress(small.body), plain.body)
+            self.assertLess(len(small.body), len(plain.body) / 2)
+            self.assertNotEqual(small.headers["etag"], plain.headers["etag"])
+        for refused in ("", "br", "gzip;q=0", "gzip; q=0.000", "xgzip"):
+            self.assertEqual(self.server.get("/web/chart.js", **{"accept-encoding": refused}).body, plain.body, refused)
+        known = {"accept-encoding": "gzip", "if-none-match": small.headers["etag"]}
+        self.assertEqual(self.server.get("/web/chart.js", **known).status, 304)
 
     def test_there_are_no_other_files(self):
         for path in ("/web/", "/web/nothing.js", "/web/../app.js", "/web//app.js", "/web/%61pp.js"):

@@ -118,7 +118,7 @@ export async function is_accessible({ browser, url }) {
   }
 }
 
-// What a first visit weighs, and how soon it is painted. A machine that others use as well may be slow at any one
+// What the page weighs with all its views, and how soon a first visit is painted. A machine that others use as well may be slow at any one
 // visit; that one of many was quick shows what the page itself needs.
 export async function is_light({ browser, url }) {
   let best = Infinity;
@@ -127,6 +127,8 @@ export async function is_light({ browser, url }) {
   for (const end = performance.now() + 120_000; visits < 3 || (best >= 300 && performance.now() < end); ++visits) {
     const { page, close } = await open_page(browser, url);
     await idle(page);
+    await page.evaluate(() => { location.hash = '#server'; });  // which loads Chart.js
+    await page.waitForFunction(() => globalThis.Chart);
     const seen = await page.evaluate(() => ({
       paint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
       bytes: [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((one) => !/\/(props|ready|tokenize)$/.test(one.name))
@@ -135,7 +137,7 @@ export async function is_light({ browser, url }) {
     bytes = Math.max(bytes, seen.bytes);
     await close();
   }
-  console.log(`a first visit: ${bytes} bytes, first paint ${best.toFixed(0)} ms (best of ${visits})`);
+  console.log(`the page: ${bytes} bytes, first paint ${best.toFixed(0)} ms (best of ${visits})`);
   assert.ok(bytes > 50_000 && bytes < 300_000, `${bytes} bytes`);
   assert.ok(best < 300, `${best} ms`);
 }

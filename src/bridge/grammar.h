@@ -22,7 +22,7 @@ namespace pawl::bridge {
 struct GrammarLimits {
   uint64_t symbols = 200'000;
   uint64_t compile_fuel = 2'000'000;  // about 50,000 a millisecond
-  uint64_t step_fuel = 400'000;       // of one mask; about 14,000 a millisecond
+  uint64_t step_fuel = 2'000'000;     // of one mask; about 14,000 a millisecond
 };
 
 // Threads: none of its own; one thread at a time.

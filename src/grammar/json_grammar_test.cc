@@ -3,6 +3,8 @@
 // The expectations are those of the standard.
 #include "grammar/json_grammar.h"
 
+#include <fmt/format.h>
+
 #include "grammar/schema_for_test.h"
 
 namespace pawl::grammar {
@@ -190,6 +192,81 @@ TEST(JsonGrammar, ConditionsAndDependencies) {
   Compact::schema(R"({"type":"object","properties":{"a":{},"b":{}},"additionalProperties":false,
                       "dependentRequired":{"a":["b"]}})")
       .expect({"{}", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({"a":1})"});
+}
+
+// 2020-12 §8.2.3.2: the outermost resource on the way has the name.
+TEST(JsonGrammar, ADynamicReferenceDependsOnTheWayToIt) {
+  constexpr std::string_view kLists = R"("$defs":{
+      "list":{"$id":"list","type":"array","items":{"$dynamicRef":"#item"},
+              "$defs":{"any":{"$dynamicAnchor":"item"}}},
+      "texts":{"$id":"texts","$ref":"list",
+               "$defs":{"text":{"$dynamicAnchor":"item","type":"string"}}},
+      "numbers":{"$id":"numbers","$ref":"list",
+                 "$defs":{"number":{"$dynamicAnchor":"item","type":"number"}}}})";
+  const auto with = [&](std::string_view way) {
+    return fmt::format(R"({{"$id":"http://example.com/root",{},{}}})", way, kLists);
+  };
+  Compact::schema(with(R"("$ref":"texts")")).expect({R"(["a"])", "[]"}, {"[1]"});
+  Compact::schema(with(R"("$ref":"numbers")")).expect({"[1]", "[]"}, {R"(["a"])"});
+  Compact::schema(with(R"("$ref":"list")")).expect({R"([1,"a"])"}, {"1"});
+  Compact::schema(with(R"("anyOf":[{"$ref":"texts"},{"$ref":"numbers"}])"))
+      .expect({R"(["a","b"])", "[1,2]"}, {R"(["a",1])", "[null]"});
+}
+
+TEST(JsonGrammar, AReferenceBesideADynamicOne) {
+  Compact::schema(R"({"$ref":"#/$defs/a","$dynamicRef":"#b","$defs":{"a":{"minimum":2},
+                      "b":{"$dynamicAnchor":"b","type":"integer","maximum":4}}})")
+      .expect({"2", "4"}, {"1", "5", "\"x\""});
+}
+
+// 2019-09 §8.2.4.2.1: a tree extended with a member is one all the way down.
+TEST(JsonGrammar, ARecursiveReferenceLeadsToTheOutermost) {
+  Compact::schema(R"({"$schema":"https://json-schema.org/draft/2019-09/schema",
+      "$id":"http://example.com/strict","$recursiveAnchor":true,"$ref":"tree",
+      "properties":{"data":{"type":"integer"}},"unevaluatedProperties":false,
+      "$defs":{"tree":{"$id":"tree","$recursiveAnchor":true,"type":"object",
+               "properties":{"child":{"$recursiveRef":"#"}}}}})")
+      .expect({"{}", R"({"child":{"child":{},"data":2}})"},
+              {R"({"child":{"date":1}})", R"({"child":{"data":"x"}})"});
+}
+
+TEST(JsonGrammar, APathInAReferenceMayStepBack) {
+  Compact::schema(R"({"$id":"http://example.com/a/b/root.json","$ref":"../c/./one.json",
+      "$defs":{"one":{"$id":"http://example.com/a/c/one.json","const":7}}})")
+      .expect({"7"}, {"8"});
+}
+
+TEST(JsonGrammar, SeveralContainsForOneArray) {
+  Compact::schema(R"({"type":"array","allOf":[{"contains":{"multipleOf":2}},
+                      {"contains":{"multipleOf":3}}]})")
+      .expect({"[2,3]", "[3,2]", "[6]", "[1,9,8]"}, {"[2]", "[3,9]", "[]"});
+  Compact::schema(R"({"type":"array","contains":{"type":"integer","minimum":5},"maxContains":1,
+                      "allOf":[{"contains":{"type":"string"},"minContains":2}]})")
+      .expect({R"([7,"a","b"])", R"(["a",1,"b",9])"}, {R"([7])", R"([7,8,"a","b"])", R"([7,"a"])"});
+}
+
+// 2020-12 §11.2: what `contains` finds is evaluated, in 2019-09 it is not.
+TEST(JsonGrammar, WhatContainsFindsIsEvaluated) {
+  Compact::schema(R"({"type":"array","prefixItems":[true],"contains":{"type":"string"},
+                      "unevaluatedItems":false})")
+      .expect({R"([1,"a"])", R"(["a"])", R"([null,"a","b"])"}, {"[1]", R"([1,"a",2])"});
+  Compact::schema(R"({"type":"array","contains":{"type":"string"},"minContains":0,
+                      "unevaluatedItems":{"type":"integer"}})")
+      .expect({"[]", R"([1,"a"])", "[2]"}, {"[null]"});
+}
+
+TEST(JsonGrammar, WhatIsLeftUnevaluatedAndMustNotHold) {
+  Compact::schema(R"({"type":"object","not":{"properties":{"a":{"type":"integer"}},
+                      "unevaluatedProperties":false}})")
+      .expect({R"({"b":1})", R"({"a":"x"})", R"({"a":1,"b":2})"}, {"{}", R"({"a":1})"});
+  Compact::schema(R"({"type":"array","not":{"prefixItems":[{"type":"integer"}],
+                      "unevaluatedItems":{"type":"string"}}})")
+      .expect({"[null]", "[1,2]"}, {"[]", "[1]", R"([1,"a"])"});
+}
+
+TEST(JsonGrammar, AContainsFarIntoALongArray) {
+  EXPECT_TRUE(Compact::schema(R"({"type":"array","minItems":2000,"contains":{"const":1}})")
+                  .refusal.empty());
 }
 
 TEST(JsonGrammar, MembersAreCountedAndNamed) {

@@ -40,6 +40,25 @@ TEST(Values, S088_Multiples) {
   }
 }
 
+TEST(Values, MultiplesWithFewerDigitsThanTheirStepAndWithZerosBehindThem) {
+  Compact::schema(R"({"type":"number","multipleOf":0.25})")
+      .expect({"2", "2.0", "2.5", "2.25", "2.250", "-0.5", "0", "0.00"},
+              {"2.1", "2.2", "2.26", "2.255", "0.125"});
+  Compact::schema(R"({"type":"number","multipleOf":0.001})")
+      .expect({"1", "1.5", "0.12", "0.123", "12.100", "-7.05"}, {"0.1234", "1.0001"});
+  Compact::schema(R"({"type":"number","multipleOf":0.015})")
+      .expect({"0.015", "0.03", "0.3", "3", "0.045", "0.0450"}, {"0.01", "0.1", "1", "0.02"});
+  Compact::schema(R"({"type":"number","multipleOf":6})")
+      .expect({"6", "12.0", "0.0"}, {"6.5", "4.0"});
+}
+
+TEST(Values, WhatIsNoMultipleInAnySpelling) {
+  Compact::schema(R"({"type":"number","not":{"multipleOf":0.25}})")
+      .expect({"2.1", "2.26", "0.3"}, {"2", "2.0", "2.5", "2.250", "0.0"});
+  Compact::schema(R"({"type":"number","not":{"multipleOf":6}})")
+      .expect({"5", "6.5", "4.0"}, {"6", "6.0", "-12.00", "0"});
+}
+
 TEST(Values, MultiplesOfRoundSteps) {
   Compact::schema(R"({"type":"integer","multipleOf":1000000})")
       .expect({"0", "1000000", "-25000000"}, {"100000", "1000001", "1500000", "00"});

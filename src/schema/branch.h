@@ -59,6 +59,8 @@ struct ContainsRule {
   size_t from = 0;  // the first place that counts
   int64_t least = 1;
   std::optional<int64_t> most;
+  bool evaluates = false;  // unevaluatedItems sees no item that is a hit
+  bool is_silent = false;  // as of items
 };
 
 // One schema's demands on the members of an object.
@@ -89,7 +91,7 @@ struct ExistsRule {
 // A schema that is being looked into, and what there was before.
 struct OpenLiteral {
   Literal literal;
-  size_t members, items, done;
+  size_t members, items, contains, done;
 };
 
 struct Branch {

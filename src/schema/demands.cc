@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schema/keywords.h"
+#include "schema/unevaluated.h"
 
 namespace pawl::schema {
 
@@ -34,14 +35,22 @@ class Demands {
     if (json.as_object() == nullptr) {
       return refusal(ErrorCode::kInvalidArgument, document_, schema_, "schema", "is no schema");
     }
-    const bool asks_members = has("unevaluatedProperties") && document_.draft() >= Draft::k2019;
-    const bool asks_items = has("unevaluatedItems") && document_.draft() >= Draft::k2019;
-    asks_ = asks_members || asks_items;
-    if (asks_) begin_unevaluated();
-    for (const auto& [keyword, unused] : *json.as_object()) {
-      if (has(keyword)) PAWL_TRY_VOID(one(keyword));
-    }
-    if (asks_) PAWL_TRY_VOID(end_unevaluated(asks_members, asks_items));
+    PAWL_TRY(const Unevaluated asked, unevaluated());
+    asks_ = asked.members || asked.items;
+    if (asks_) steps_.push_back(begin_unevaluated());
+    PAWL_TRY_VOID(keywords());
+    if (asks_) steps_.push_back(end_unevaluated(document_, asked));
+    return std::move(steps_);
+  }
+
+  // All but `keyword`, which does not hold.
+  Result<Steps> all_but(std::string_view keyword) {
+    PAWL_TRY(Unevaluated asked, unevaluated());
+    if (keyword == "unevaluatedItems") asked.members.reset();
+    asks_ = true;
+    steps_.push_back(begin_unevaluated());
+    PAWL_TRY_VOID(keywords());
+    steps_.push_back(break_unevaluated(document_, asked));
     return std::move(steps_);
   }
 
@@ -49,6 +58,21 @@ class Demands {
   bool has(std::string_view keyword) const { return has_keyword(document_, schema_, keyword); }
   void apply(std::function<void(Branch&)> what) { steps_.push_back(step(std::move(what))); }
   Draft draft() const { return document_.draft(); }
+
+  Result<Unevaluated> unevaluated() {
+    Unevaluated asked;
+    if (draft() < Draft::k2019) return asked;
+    PAWL_TRY(asked.members, one_schema(document_, schema_, "unevaluatedProperties"));
+    PAWL_TRY(asked.items, one_schema(document_, schema_, "unevaluatedItems"));
+    return asked;
+  }
+
+  Result<void> keywords() {
+    for (const auto& [keyword, unused] : *document_.at(schema_).as_object()) {
+      if (has(keyword)) PAWL_TRY_VOID(one(keyword));
+    }
+    return {};
+  }
 
   Result<void> one(std::string_view keyword) {
     if (keyword == "type") {
@@ -193,9 +217,8 @@ class Demands {
       steps_.push_back(step(Literal{*part, false}));
     } else if (keyword == "if" && draft() >= Draft::k7) {
       return condition();
-    } else if (keyword == "$ref" || (keyword == "$dynamicRef" && draft() == Draft::k2020) ||
-               (keyword == "$recursiveRef" && draft() == Draft::k2019)) {
-      PAWL_TRY(const auto target, referred(document_, schema_));
+    } else if (is_reference(draft(), keyword)) {
+      PAWL_TRY(const auto target, referred(document_, schema_, keyword));
       steps_.push_back(step(Literal{*target}));
     } else if (keyword == "propertyNames" && draft() >= Draft::k6) {
       PAWL_TRY(const auto names, one_schema(document_, schema_, keyword));
@@ -266,17 +289,16 @@ class Demands {
   }
 
   Result<void> contains() {
-    if (is_evaluated() && draft() >= Draft::k2020) {
-      return refusal(ErrorCode::kUnsupported, document_, schema_, "contains",
-                     "under unevaluatedItems");
-    }
     PAWL_TRY(const auto item, one_schema(document_, schema_, "contains"));
     std::optional<int64_t> least, most;
     if (draft() >= Draft::k2019) {
       PAWL_TRY(least, count_of(document_, schema_, "minContains"));
       PAWL_TRY(most, count_of(document_, schema_, "maxContains"));
     }
-    const ContainsRule rule{.item = {*item}, .least = least.value_or(1), .most = most};
+    const ContainsRule rule{.item = {*item},
+                            .least = least.value_or(1),
+                            .most = most,
+                            .evaluates = draft() >= Draft::k2020};
     apply([rule](Branch& branch) { branch.contains.push_back(rule); });
     return {};
   }
@@ -297,56 +319,6 @@ class Demands {
     return {};
   }
 
-  // What was evaluated is what rules that came in since then speak of.
-  void begin_unevaluated() {
-    apply([](Branch& branch) { branch.evaluated_from.push_back(branch.active.back()); });
-  }
-
-  Result<void> end_unevaluated(bool asks_members, bool asks_items) {
-    std::optional<SchemaId> members, items;
-    if (asks_members) {
-      PAWL_TRY(members, one_schema(document_, schema_, "unevaluatedProperties"));
-    }
-    if (asks_items) {
-      PAWL_TRY(items, one_schema(document_, schema_, "unevaluatedItems"));
-    }
-    apply([members, items](Branch& branch) {
-      const OpenLiteral before = branch.evaluated_from.back();
-      branch.evaluated_from.pop_back();
-      if (members) add_unevaluated_members(branch, before.members, *members);
-      if (items) add_unevaluated_items(branch, before.items, *items);
-    });
-    return {};
-  }
-
-  static void add_unevaluated_members(Branch& branch, size_t first, SchemaId schema) {
-    MemberRule rest;
-    for (size_t i = first; i < branch.members.size(); ++i) {
-      const MemberRule& rule = branch.members[i];
-      if (rule.is_silent) continue;
-      if (rule.evaluates_rest) return;
-      for (const MemberRule::Named& one : rule.named) rest.named.push_back({one.name, {}});
-      for (const MemberRule::Pattern& one : rule.patterns) {
-        rest.patterns.push_back({one.source, one.language, {}});
-      }
-    }
-    rest.rest = Literal{schema};
-    rest.evaluates_rest = true;
-    branch.members.push_back(std::move(rest));
-  }
-
-  static void add_unevaluated_items(Branch& branch, size_t first, SchemaId schema) {
-    ItemRule rest;
-    for (size_t i = first; i < branch.items.size(); ++i) {
-      if (branch.items[i].is_silent) continue;
-      if (branch.items[i].evaluates_rest) return;
-      rest.prefix.resize(std::max(rest.prefix.size(), branch.items[i].prefix.size()));
-    }
-    rest.rest = Literal{schema};
-    rest.evaluates_rest = true;
-    branch.items.push_back(std::move(rest));
-  }
-
   SchemaId schema_;
   KeywordContext& context_;
   Document& document_;
@@ -360,6 +332,10 @@ class Demands {
 
 Result<Steps> demands(SchemaId schema, KeywordContext& context) {
   return Demands(schema, context).all();
+}
+
+Result<Steps> demands_but(SchemaId schema, std::string_view keyword, KeywordContext& context) {
+  return Demands(schema, context).all_but(keyword);
 }
 
 }  // namespace pawl::schema

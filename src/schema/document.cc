@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/utf8.h"
+#include "schema/reference.h"
 
 namespace pawl::schema {
 
@@ -21,70 +23,6 @@ namespace {
 constexpr SchemaId kNone = -1;
 // Values that are data, whatever stands in them.
 constexpr std::array<std::string_view, 4> kData = {"enum", "const", "default", "examples"};
-
-std::string pointer_token(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-// %41 → A; what is no such escape stays.
-std::string percent_decoded(std::string_view text) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
-        digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
-std::string token_decoded(std::string_view token) {
-  std::string out;
-  for (size_t i = 0; i < token.size(); ++i) {
-    const bool is_escape = token[i] == '~' && i + 1 < token.size();
-    if (is_escape && (token[i + 1] == '0' || token[i + 1] == '1')) {
-      out += token[++i] == '0' ? '~' : '/';
-    } else {
-      out += token[i];
-    }
-  }
-  return out;
-}
-
-// RFC 3986 §5.2, as far as schemas use it: `reference` has no fragment.
-std::string resolved(const std::string& base, std::string_view reference) {
-  if (reference.empty()) return base;
-  const size_t colon = reference.find(':');
-  if (colon != std::string_view::npos && reference.find('/') > colon) return std::string(reference);
-  const size_t scheme = base.find(':');
-  if (scheme == std::string::npos) return std::string(reference);
-  const bool has_authority = base.compare(scheme + 1, 2, "//") == 0;
-  const size_t path = has_authority ? base.find('/', scheme + 3) : scheme + 1;
-  const std::string head = base.substr(0, path == std::string::npos ? base.size() : path);
-  if (reference.starts_with("//")) return base.substr(0, scheme + 1) + std::string(reference);
-  if (reference.starts_with('/')) return head + std::string(reference);
-  const size_t slash = base.rfind('/');
-  const bool has_path = path != std::string::npos && slash != std::string::npos && slash >= path;
-  return (has_path ? base.substr(0, slash + 1) : head + "/") + std::string(reference);
-}
 
 std::optional<Draft> draft_named(std::string_view uri) {
   while (uri.ends_with('#')) uri.remove_suffix(1);
@@ -122,15 +60,18 @@ Result<std::unique_ptr<Document>> Document::create(Json schema) {
   }
   document->resources_.push_back({"", 0});
   document->names_.emplace("", 0);
-  document->enter(root, kNone, "", 0);
+  document->enter({.json = &root, .parent = kNone, .name = "", .resource = 0});
   PAWL_TRY_VOID(document->index(0, 0));
+  document->scopes_.push_back(document->resources_[0].dynamic_anchors);
+  document->scope_ids_.emplace(document->scopes_[0], 0);
   return document;
 }
 
-SchemaId Document::enter(const Json& json, SchemaId parent, std::string_view name, int resource) {
+SchemaId Document::enter(Entry entry) {
   const auto id = static_cast<SchemaId>(entries_.size());
-  entries_.push_back({&json, parent, std::string(name), resource});
-  ids_.emplace(&json, id);
+  entry.base = id;
+  ids_.emplace(entry.json, id);
+  entries_.push_back(std::move(entry));
   return id;
 }
 
@@ -143,7 +84,7 @@ Result<void> Document::index_names(SchemaId id, int& resource) {
     const std::string_view fragment = hash == text.npos ? "" : text.substr(hash + 1);
     text = text.substr(0, hash);
     if (!text.empty()) {
-      const std::string uri = resolved(resources_[static_cast<size_t>(resource)].uri, text);
+      const std::string uri = resolved_uri(resources_[static_cast<size_t>(resource)].uri, text);
       if (id == 0) {
         resources_[0].uri = uri;
       } else {
@@ -157,12 +98,18 @@ Result<void> Document::index_names(SchemaId id, int& resource) {
                      id);
     }
   }
+  if (draft_ < Draft::k2019) return {};
+  Resource& within = resources_[static_cast<size_t>(resource)];
   for (const char* keyword : {"$anchor", "$dynamicAnchor"}) {
-    const Json* anchor = draft_ >= Draft::k2019 ? json.find(keyword) : nullptr;
+    const Json* anchor = json.find(keyword);
     if (anchor == nullptr || anchor->as_string() == nullptr) continue;
-    names_.emplace(
-        fmt::format("{}#{}", resources_[static_cast<size_t>(resource)].uri, *anchor->as_string()),
-        id);
+    names_.emplace(fmt::format("{}#{}", within.uri, *anchor->as_string()), id);
+    const bool is_dynamic = keyword[1] == 'd' && draft_ == Draft::k2020;
+    if (is_dynamic) within.dynamic_anchors.emplace(*anchor->as_string(), id);
+  }
+  const Json* recursive = draft_ == Draft::k2019 ? json.find("$recursiveAnchor") : nullptr;
+  if (recursive != nullptr && recursive->to_bool().value_or(false) && within.root == id) {
+    within.dynamic_anchors.emplace("", id);
   }
   return {};
 }
@@ -175,13 +122,15 @@ Result<void> Document::index(SchemaId id, int depth) {
   entries_[static_cast<size_t>(id)].resource = resource;
   if (const Json::Object* members = json.as_object(); members != nullptr) {
     for (const auto& [name, value] : *members) {
-      const SchemaId member = enter(value, id, name, resource);
+      const SchemaId member =
+          enter({.json = &value, .parent = id, .name = name, .resource = resource});
       const bool is_data = std::ranges::find(kData, name) != kData.end();
       if (!is_data) PAWL_TRY_VOID(index(member, depth + 1));
     }
   } else if (const Json::Array* items = json.as_array(); items != nullptr) {
     for (size_t i = 0; i < items->size(); ++i) {
-      const SchemaId item = enter((*items)[i], id, std::to_string(i), resource);
+      const SchemaId item = enter(
+          {.json = &(*items)[i], .parent = id, .name = std::to_string(i), .resource = resource});
       PAWL_TRY_VOID(index(item, depth + 1));
     }
   }
@@ -199,19 +148,69 @@ std::string Document::path(SchemaId id) const {
   return out;
 }
 
+int Document::scope_within(int scope, int resource) {
+  const Scope& anchors = resources_[static_cast<size_t>(resource)].dynamic_anchors;
+  if (anchors.empty()) return scope;
+  Scope wider = scopes_[static_cast<size_t>(scope)];
+  wider.insert(anchors.begin(), anchors.end());
+  const auto [known, is_new] =
+      scope_ids_.try_emplace(std::move(wider), static_cast<int>(scopes_.size()));
+  if (is_new) scopes_.push_back(known->first);
+  return known->second;
+}
+
+SchemaId Document::seen_from(SchemaId from, SchemaId id) {
+  const int scope = scope_within(entry(from).scope, entry(id).resource);
+  const SchemaId base = entry(id).base;
+  if (scope == entry(id).scope) return id;
+  if (scope == entry(base).scope) return base;
+  const auto [known, is_new] =
+      scoped_ids_.try_emplace({base, scope}, static_cast<SchemaId>(entries_.size()));
+  if (is_new) {
+    Entry scoped = entry(base);
+    scoped.scope = scope;
+    entries_.push_back(std::move(scoped));
+  }
+  return known->second;
+}
+
 SchemaId Document::child(SchemaId parent, const Json& json, std::string_view name) {
+  const auto stands = stand_for_.find(&json);
+  if (stands != stand_for_.end()) return stands->second;
   const auto known = ids_.find(&json);
-  if (known != ids_.end()) return known->second;
-  return enter(json, parent, name, entries_[static_cast<size_t>(parent)].resource);
+  if (known != ids_.end()) return seen_from(parent, known->second);
+  const Entry above = entry(parent);
+  return enter({.json = &json,
+                .parent = parent,
+                .name = std::string(name),
+                .resource = above.resource,
+                .scope = above.scope});
 }
 
 SchemaId Document::add(SchemaId origin, size_t index, const std::function<Json()>& make) {
   const auto known = added_ids_.find({origin, index});
   if (known != added_ids_.end()) return known->second;
   added_.push_back(make());
-  const Entry made_for = entries_[static_cast<size_t>(origin)];
-  const SchemaId id = enter(added_.back(), made_for.parent, made_for.name, made_for.resource);
+  Entry made_for = entry(origin);
+  made_for.json = &added_.back();
+  const SchemaId id = enter(std::move(made_for));
   added_ids_.emplace(std::pair(origin, index), id);
+  return id;
+}
+
+SchemaId Document::any_of(const std::vector<SchemaId>& schemas) {
+  const auto known = any_of_ids_.find(schemas);
+  if (known != any_of_ids_.end()) return known->second;
+  Json& made = added_.emplace_back();
+  Json list = Json::array();
+  for (size_t i = 0; i < schemas.size(); ++i) list.push_back(true);
+  made["anyOf"] = std::move(list);
+  const Json::Array& items = *made.find("anyOf")->as_array();
+  for (size_t i = 0; i < schemas.size(); ++i) stand_for_.emplace(&items[i], schemas[i]);
+  Entry made_for = entry(schemas.front());
+  made_for.json = &made;
+  const SchemaId id = enter(std::move(made_for));
+  any_of_ids_.emplace(schemas, id);
   return id;
 }
 
@@ -221,7 +220,7 @@ Result<SchemaId> Document::follow(SchemaId from, std::string_view pointer,
   while (!pointer.empty()) {
     pointer.remove_prefix(1);
     const size_t slash = pointer.find('/');
-    const std::string token = token_decoded(percent_decoded(pointer.substr(0, slash)));
+    const std::string token = pointer_name(percent_decoded(pointer.substr(0, slash)));
     pointer = slash == std::string_view::npos ? "" : pointer.substr(slash);
     const Json& json = at(id);
     const Json* next = json.find(token);
@@ -240,21 +239,20 @@ Result<SchemaId> Document::follow(SchemaId from, std::string_view pointer,
   return id;
 }
 
-Result<SchemaId> Document::resolve(SchemaId from, std::string_view reference) const {
+Result<SchemaId> Document::target(SchemaId from, std::string_view reference) const {
   const size_t hash = reference.find('#');
-  const std::string_view target = reference.substr(0, hash);
+  const std::string_view document = reference.substr(0, hash);
   const std::string fragment =
       hash == reference.npos ? "" : std::string(reference.substr(hash + 1));
-  const Resource& base =
-      resources_[static_cast<size_t>(entries_[static_cast<size_t>(from)].resource)];
-  const std::string uri = resolved(base.uri, target);
-  const auto resource = target.empty() ? names_.find(base.uri) : names_.find(uri);
+  const Resource& base = resources_[static_cast<size_t>(entry(from).resource)];
+  const std::string uri = resolved_uri(base.uri, document);
+  const auto resource = document.empty() ? names_.find(base.uri) : names_.find(uri);
   if (resource == names_.end()) {
     return Error{ErrorCode::kUnsupported,
                  fmt::format("$ref {} leads out of the schema", base::quoted_text(reference)), ""};
   }
-  if (fragment.empty()) return target.empty() ? base.root : resource->second;
-  const SchemaId root = target.empty() ? base.root : resource->second;
+  const SchemaId root = document.empty() ? base.root : resource->second;
+  if (fragment.empty()) return root;
   if (fragment.starts_with('/')) return follow(root, fragment, reference);
   const auto anchor = names_.find(fmt::format("{}#{}", uri, percent_decoded(fragment)));
   if (anchor == names_.end()) {
@@ -262,6 +260,27 @@ Result<SchemaId> Document::resolve(SchemaId from, std::string_view reference) co
                  fmt::format("$ref {} names nothing", base::quoted_text(reference)), ""};
   }
   return anchor->second;
+}
+
+Result<SchemaId> Document::resolve(SchemaId from, std::string_view reference) {
+  PAWL_TRY(const SchemaId found, target(from, reference));
+  return seen_from(from, found);
+}
+
+// 2020-12 §8.2.3.2; 2019-09 §8.2.4.2.
+Result<SchemaId> Document::resolve_dynamic(SchemaId from, std::string_view reference) {
+  PAWL_TRY(SchemaId found, target(from, reference));
+  const size_t hash = reference.find('#');
+  std::string name =
+      hash == reference.npos ? "" : percent_decoded(std::string(reference.substr(hash + 1)));
+  const Scope& first = resources_[static_cast<size_t>(entry(found).resource)].dynamic_anchors;
+  const auto is_dynamic = first.find(name);
+  if (is_dynamic != first.end() && is_dynamic->second == found) {
+    const Scope& scope = scopes_[static_cast<size_t>(entry(from).scope)];
+    const auto outermost = scope.find(name);
+    if (outermost != scope.end()) found = outermost->second;
+  }
+  return seen_from(from, found);
 }
 
 }  // namespace pawl::schema

@@ -40,38 +40,58 @@ class Document {
   // is first asked for. Errors point at the origin.
   SchemaId add(SchemaId origin, size_t index, const std::function<base::Json()>& make);
 
+  // A schema that holds where one of these does, made when it is first asked for.
+  SchemaId any_of(const std::vector<SchemaId>& schemas);
+
   // The target of a $ref at `from`. Errors: kUnsupported for one outside the document,
   // kInvalidArgument for one that names nothing.
-  base::Result<SchemaId> resolve(SchemaId from, std::string_view reference) const;
-  // Whether the document consists of one resource: then $dynamicRef is $ref.
-  bool has_one_resource() const { return resources_.size() == 1; }
+  base::Result<SchemaId> resolve(SchemaId from, std::string_view reference);
+  // The same of a $dynamicRef or $recursiveRef: what it leads to depends on the resources through
+  // which one came.
+  base::Result<SchemaId> resolve_dynamic(SchemaId from, std::string_view reference);
 
  private:
+  // The places that a dynamic reference finds by name: those of the outermost resource that has
+  // the name.
+  using Scope = std::map<std::string, SchemaId, std::less<>>;
   struct Entry {
     const base::Json* json;
     SchemaId parent;
     std::string name;
     int resource;
+    int scope = 0;      // of those through which one may come here, this one's
+    SchemaId base = 0;  // the same value where one comes to it first
   };
   explicit Document(base::Json schema) : schema_(std::move(schema)) {}
 
   base::Result<void> index(SchemaId id, int depth);
   base::Result<void> index_names(SchemaId id, int& resource);
-  SchemaId enter(const base::Json& json, SchemaId parent, std::string_view name, int resource);
+  SchemaId enter(Entry entry);
   base::Result<SchemaId> follow(SchemaId from, std::string_view pointer,
                                 std::string_view reference) const;
+  base::Result<SchemaId> target(SchemaId from, std::string_view reference) const;
+  const Entry& entry(SchemaId id) const { return entries_[static_cast<size_t>(id)]; }
+  // The value as one sees it who comes from `from`.
+  SchemaId seen_from(SchemaId from, SchemaId id);
+  int scope_within(int scope, int resource);
 
   base::Json schema_;
   std::deque<base::Json> added_;
   std::map<std::pair<SchemaId, size_t>, SchemaId> added_ids_;
+  std::map<std::vector<SchemaId>, SchemaId> any_of_ids_;
+  std::unordered_map<const base::Json*, SchemaId> stand_for_;  // items of what any_of made
   std::vector<Entry> entries_;
   std::unordered_map<const base::Json*, SchemaId> ids_;
   struct Resource {
     std::string uri;
     SchemaId root;
+    Scope dynamic_anchors = {};  // "": the root, where $recursiveAnchor says so
   };
   std::vector<Resource> resources_;
   std::map<std::string, SchemaId, std::less<>> names_;  // "uri" and "uri#anchor"
+  std::vector<Scope> scopes_;
+  std::map<Scope, int> scope_ids_;
+  std::map<std::pair<SchemaId, int>, SchemaId> scoped_ids_;
   Draft draft_ = Draft::k2020;
 };
 

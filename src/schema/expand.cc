@@ -48,8 +48,8 @@ bool is_said(const Branch& branch, Literal literal) {
 }
 
 void open_literal(Branch& branch, Literal literal) {
-  branch.active.push_back(
-      {literal, branch.members.size(), branch.items.size(), branch.done.size()});
+  branch.active.push_back({literal, branch.members.size(), branch.items.size(),
+                           branch.contains.size(), branch.done.size()});
 }
 
 // What was said while a schema was refuted evaluates nothing, and is said again where it holds.
@@ -61,6 +61,9 @@ void close_literal(Branch& branch, Literal literal) {
       branch.members[i].is_silent = true;
     }
     for (size_t i = before.items; i < branch.items.size(); ++i) branch.items[i].is_silent = true;
+    for (size_t i = before.contains; i < branch.contains.size(); ++i) {
+      branch.contains[i].is_silent = true;
+    }
     std::erase_if(branch.done, [&, at = size_t{0}](const Literal& one) mutable {
       return at++ >= before.done && one.holds;
     });

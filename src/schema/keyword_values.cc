@@ -307,24 +307,24 @@ Result<ValueList> value_list(Document& document, SchemaId schema, std::string_vi
   return list;
 }
 
-Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema) {
-  for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
-    if (!has_keyword(document, schema, keyword)) continue;
-    const std::string* reference = document.at(schema).find(keyword)->as_string();
-    if (reference == nullptr) return bad(document, schema, keyword, "is no string");
-    if (keyword[1] != 'r' || keyword[2] != 'e' || keyword[3] != 'f') {
-      if (!document.has_one_resource()) {
-        return refusal(ErrorCode::kUnsupported, document, schema, keyword,
-                       "is supported in a schema without inner $id only");
-      }
-    }
-    auto target = document.resolve(schema, *reference);
-    if (!target.ok()) {
-      return refusal(target.error().code, document, schema, keyword, target.error().message);
-    }
-    return std::optional(*target);
+bool is_reference(Draft draft, std::string_view keyword) {
+  return keyword == "$ref" || (keyword == "$dynamicRef" && draft == Draft::k2020) ||
+         (keyword == "$recursiveRef" && draft == Draft::k2019);
+}
+
+Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema,
+                                         std::string_view keyword) {
+  if (!is_reference(document.draft(), keyword) || !has_keyword(document, schema, keyword)) {
+    return std::optional<SchemaId>();
   }
-  return std::optional<SchemaId>();
+  const std::string* reference = document.at(schema).find(keyword)->as_string();
+  if (reference == nullptr) return bad(document, schema, keyword, "is no string");
+  auto target = keyword == "$ref" ? document.resolve(schema, *reference)
+                                  : document.resolve_dynamic(schema, *reference);
+  if (!target.ok()) {
+    return refusal(target.error().code, document, schema, keyword, target.error().message);
+  }
+  return std::optional(*target);
 }
 
 Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema) {

@@ -26,6 +26,9 @@ struct KeywordContext {
 // Errors name keyword and path.
 base::Result<Steps> demands(SchemaId schema, KeywordContext& context);
 base::Result<Steps> refutations(SchemaId schema, KeywordContext& context);
+// Of unevaluatedProperties or unevaluatedItems: it does not hold, and what else the schema demands
+// does, but for the other one of the two. REQUIRES: the schema has the keyword
+base::Result<Steps> demands_but(SchemaId schema, std::string_view keyword, KeywordContext& context);
 
 // -- shared by both
 base::Error refusal(base::ErrorCode code, const Document& document, SchemaId schema,
@@ -62,7 +65,9 @@ struct ValueList {
 };
 base::Result<ValueList> value_list(Document& document, SchemaId schema, std::string_view keyword);
 // $ref and its like; nothing when there is none.
-base::Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema);
+bool is_reference(Draft draft, std::string_view keyword);
+base::Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema,
+                                               std::string_view keyword);
 // The members of a schema that count: with $ref, in old drafts, no other.
 bool has_keyword(const Document& document, SchemaId schema, std::string_view keyword);
 // What `dependencies` and its two successors say: if the member is there, these are and this holds.

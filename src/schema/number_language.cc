@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace pawl::schema {
@@ -175,6 +176,29 @@ Language equal_to(const Decimal& value) {
        Language::regex(fmt::format("{}{}{}", value.is_negative ? "-" : "", value.whole, tail))});
 }
 
+namespace {
+
+// Unsigned multiples of coefficient · 10^-decimals, whatever zeros stand behind the point. The
+// library takes as many digits there as the step has, or none: with fewer the step is another one.
+Language unsigned_multiples(uint32_t coefficient, uint32_t decimals) {
+  const Language exact = Language::multiple(coefficient, decimals);
+  if (decimals == 0) return Language::concat({exact, Language::regex("(?:\\.0+)?")});
+  std::vector<Language> ways = {Language::concat({exact, Language::regex("0*")})};
+  uint32_t tens = 10;
+  for (uint32_t digits = decimals; --digits > 0; tens *= 10) {
+    Language shape = Language::regex(fmt::format("[0-9]+\\.[0-9]{{{}}}", digits));
+    const uint32_t coarser = coefficient / std::gcd(coefficient, tens);
+    if (coarser == 1) {
+      ways.push_back(std::move(shape));
+    } else {
+      ways.push_back(Language::all_of({Language::multiple(coarser, digits), std::move(shape)}));
+    }
+  }
+  return Language::any_of(std::move(ways));
+}
+
+}  // namespace
+
 // The library keeps remainders in 32 bits; and who asks whether a number can go on may have to look
 // at all of them.
 Result<Language> multiples_of(const Decimal& step) {
@@ -192,9 +216,8 @@ Result<Language> multiples_of(const Decimal& step) {
                              step.text(), kMostDigits, kMostDecimals),
                  ""};
   }
-  const Language multiples = Language::multiple(static_cast<uint32_t>(std::stoul(number)),
+  const Language multiples = unsigned_multiples(static_cast<uint32_t>(std::stoul(number)),
                                                 static_cast<uint32_t>(step.fraction.size()));
-  // The library reads what stands behind the point up to the step's digits; zeros may follow.
   if (zeros == 0) {
     return Language::all_of(
         {plain_numbers(), Language::concat({Language::regex("-?"), multiples})});

@@ -170,10 +170,7 @@ class Refutations {
         });
       }
     }
-    if (has("unevaluatedProperties") && draft() >= Draft::k2019) {
-      return unsupported("unevaluatedProperties", "in a schema that must not hold");
-    }
-    return {};
+    return unevaluated("unevaluatedProperties");
   }
 
   Result<void> items() {
@@ -197,9 +194,7 @@ class Refutations {
     if (unique.value_or(false)) {
       return unsupported("uniqueItems", "in a schema that must not hold");
     }
-    if (has("unevaluatedItems") && draft() >= Draft::k2019) {
-      return unsupported("unevaluatedItems", "in a schema that must not hold");
-    }
+    PAWL_TRY_VOID(unevaluated("unevaluatedItems"));
     if (draft() < Draft::k6) return {};
     PAWL_TRY(const auto item, one_schema(document_, schema_, "contains"));
     if (!item) return {};
@@ -218,6 +213,14 @@ class Refutations {
         branch.contains.push_back({{*item}, 0, many, {}});
       });
     }
+    return {};
+  }
+
+  // The rest may be broken too, but that is said elsewhere.
+  Result<void> unevaluated(std::string_view keyword) {
+    if (!has(keyword) || draft() < Draft::k2019) return {};
+    PAWL_TRY(Steps steps, demands_but(schema_, keyword, context_));
+    way(std::move(steps));
     return {};
   }
 
@@ -242,8 +245,10 @@ class Refutations {
     }
     PAWL_TRY(const auto part, one_schema(document_, schema_, "not"));
     if (part) way({step(Literal{*part})});
-    PAWL_TRY(const auto target, referred(document_, schema_));
-    if (target) way({step(Literal{*target, false})});
+    for (const char* keyword : {"$ref", "$dynamicRef", "$recursiveRef"}) {
+      PAWL_TRY(const auto target, referred(document_, schema_, keyword));
+      if (target) way({step(Literal{*target, false})});
+    }
     return {};
   }
 

@@ -16,6 +16,8 @@ use crate::vocabulary::Vocabulary;
 
 /// Address space, not memory.
 const STACK_BYTES: usize = 64 << 20;
+/// Ways in which a text may go on at one place: schemas that hold together leave many. About 50 ns each.
+const MAX_ROW_ITEMS: usize = 10_000;
 
 pub struct Limits {
     pub symbols: usize,
@@ -226,6 +228,7 @@ impl Grammar {
             let factory = &vocabulary.factory;
             let mut parser_limits = factory.limits().clone();
             parser_limits.max_grammar_size = limits.symbols;
+            parser_limits.max_items_in_row = MAX_ROW_ITEMS;
             parser_limits.initial_lexer_fuel = limits.compile_fuel;
             parser_limits.step_lexer_fuel = limits.step_fuel;
             let capabilities =

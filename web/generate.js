@@ -4,7 +4,7 @@
 //
 // record: {id, model, state, error?, fields, prompt_ids, tokens, landed, timings, usage, seed, notes?,
 //          kept?, turned?: {from, at}, bill?}; kept: so many of the tokens were given, not decoded
-// token: {id, text, bytes, p, top: [{id, text, bytes, p}], ms}; p null: not told, as of an end token
+// token: {id, text, bytes, p, top: [{id, text, bytes, p}], ms, forced?}; p null: not told, as of an end token
 import { ApiError, call, ended_row, events, cancel, new_id } from './api.js';
 import { text_of_bytes } from './pack.js';
 
@@ -25,14 +25,15 @@ function take_choice(record, choice) {
   const ids = choice.token_ids ?? [];
   const times = choice.token_times_ms ?? [];
   if (choice.prompt_token_ids) record.prompt_ids = choice.prompt_token_ids;
-  ids.forEach((id, i) => record.tokens.push({ id, text: null, bytes: [], p: null, top: [], ms: times[i] ?? null }));
+  const forced = choice.token_forced ?? [];
+  ids.forEach((id, i) => record.tokens.push({ id, text: null, bytes: [], p: null, top: [], ms: times[i] ?? null,
+    ...(forced[i] ? { forced: true } : {}) }));
   record.landed += ids.length;
   for (const entry of choice.logprobs?.content ?? []) {
     const token = record.tokens[record.described];
     if (!token || token.id !== entry.id) continue;
     record.described += 1;
     Object.assign(token, candidate(entry), { top: (entry.top_logprobs ?? []).map(candidate) });
-    if (entry.forced) token.forced = true;
   }
   if (choice.note) record.notes = [...(record.notes ?? []), choice.note];
   if (choice.finish_reason) record.state = choice.finish_reason;
@@ -138,6 +139,15 @@ function bill_of(record, row, after_ms) {
   return { id: row.id, state: row.state, cause: row.cause, landed: record.landed, decoded, prompt: row.prompt_tokens,
     computed: row.computed_tokens, limit: record.fields.max_tokens, unspent, per_token_ms,
     unspent_ms: per_token_ms === null ? null : unspent * per_token_ms, after_ms, total_ms: row.total_ms };
+}
+
+// The text of tokens of which only the ids are known. An end token has none.
+export async function name_tokens(tokens, end_tokens) {
+  const named = tokens.filter((token) => !end_tokens.includes(token.id));
+  if (!named.length) return;
+  const reply = await call('/detokenize', { body: { tokens: named.map((token) => token.id), with_bytes: true } });
+  const { bytes } = await reply.json();
+  named.forEach((token, i) => Object.assign(token, { bytes: bytes[i], text: text_of_bytes(bytes[i]) }));
 }
 
 // Bytes of tokens → text; what is no UTF-8 becomes U+FFFD.

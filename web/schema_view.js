@@ -2,9 +2,9 @@
 // A JSON Schema, an answer that grows inside it, and what each of its fields cost.
 import { sentence } from './api.js';
 import { count, duration, el, plural } from './dom.js';
-import { Generation, new_record } from './generate.js';
+import { Generation, name_tokens, new_record } from './generate.js';
 import { field_bill } from './schema_bill.js';
-import { candidates, policy_fields } from './settings.js';
+import { policy_fields } from './settings.js';
 import { Tiles } from './tiles.js';
 import { Timeline, clocks, truth } from './timeline.js';
 
@@ -18,7 +18,7 @@ const kSample = {
   required: ['reasoning', 'mood', 'score'],
   additionalProperties: false,
 };
-const kQuestion = 'Rate this review: The room was bright and quiet, but breakfast ended at nine and the lift was broken.';
+const kQuestion = 'Say in one sentence what this review finds good and bad, then rate it: The room was bright and quiet, but breakfast ended at nine and the lift was broken.';
 const kStored = 'pawl-schema';
 
 class SchemaView {
@@ -42,7 +42,7 @@ class SchemaView {
         ...['Field', 'Tokens', 'Forced', 'Time', 'Share of time'].map((name) => el('th', { scope: 'col' }, name)))), this.body));
     root.append(el('div', { class: 'page-in' },
       el('h1', {}, 'Schema'),
-      el('p', { class: 'soft' }, 'The answer can only become what the schema allows. Each field costs its tokens, and each token a pass: the bill says which field took how long.'),
+      el('p', { class: 'soft' }, 'The answer can only become what the schema allows. Each field costs its tokens, and each token a pass, but for those that the schema forces: they are computed together. The bill says which field took how long.'),
       el('div', { class: 'schema-in' },
         el('form', { onsubmit: (event) => {
           event.preventDefault();
@@ -87,23 +87,34 @@ class SchemaView {
     this.notes.replaceChildren();
     this.bill.hidden = true;
     const more = (token) => (token.forced ? 'forced' : '');
-    let frame = 0;
+    const draw = () => tiles.append(record.tokens.slice(0, described), more);
     let described = 0;
-    const draw = () => {
-      frame = 0;
-      for (; described < tiles.tiles.length && record.tokens[described].text !== null; ++described) tiles.refresh(record.tokens, described, more);
-      tiles.append(record.tokens, more);
+    let describing = null;
+    // Log-probabilities would tell the text of each token, and cost each forced one a pass of its own.
+    const describe = async () => {
+      while (described < record.tokens.length) {
+        const next = record.tokens.slice(described);
+        await name_tokens(next, this.server().end_tokens);
+        described += next.length;
+        draw();
+      }
+      describing = null;
     };
     this.generation = new Generation('/v1/chat/completions', {
       messages: [{ role: 'user', content: this.question.value }],
       response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } },
-    }, record, Math.max(candidates(), 1), () => { frame ||= requestAnimationFrame(draw); });
+    }, record, 0, () => { describing ??= describe(); });
     this.run_button.hidden = true;
     this.stop_button.hidden = false;
     await this.generation.run();
     this.run_button.hidden = false;
     this.stop_button.hidden = true;
-    draw();
+    try {
+      await describing;
+      await describe();
+    } catch (failure) {
+      record.error ??= failure.message;
+    }
     this.show_end(record);
   }
 

@@ -264,8 +264,18 @@ HttpReply Api::detokenize(const HttpRequest& request) {
     }
     PAWL_TRY(const bool is_special, fields.boolean("special", false));
     PAWL_TRY(std::string text, served->tokenizer->decode(ids, is_special));
+    PAWL_TRY(const bool wants_bytes, fields.boolean("with_bytes", false));
     Json reply;
     reply["text"] = std::move(text);
+    if (wants_bytes) {
+      reply["bytes"] = Json::array();
+      for (const base::TokenId id : ids) {
+        std::string piece;
+        served->tokenizer->append_piece(id, true, piece);
+        const std::vector<unsigned char> bytes(piece.begin(), piece.end());
+        reply["bytes"].push_back(Json::array_of({bytes.begin(), bytes.end()}));
+      }
+    }
     return reply;
   }();
   if (!answer.ok()) return error_reply(to_api_error(answer.error()));

@@ -37,8 +37,8 @@ std::string LogprobList::piece(base::TokenId id) const {
 }
 
 void LogprobList::add(base::TokenId id, const double* logprob,
-                      const std::vector<policy::TokenLogprob>& top, bool is_forced) {
-  if (route_ == Route::kChat || has_ids_) add_chat(id, logprob, top, is_forced);
+                      const std::vector<policy::TokenLogprob>& top) {
+  if (route_ == Route::kChat || has_ids_) add_chat(id, logprob, top);
   if (route_ == Route::kCompletion) add_completion(piece(id), logprob, top);
   ++count_;
 }
@@ -63,10 +63,9 @@ void LogprobList::append_chat_token(base::TokenId id, const double* logprob,
 }
 
 void LogprobList::add_chat(base::TokenId id, const double* logprob,
-                           const std::vector<policy::TokenLogprob>& top, bool is_forced) {
+                           const std::vector<policy::TokenLogprob>& top) {
   if (count_ > 0) content_ += ',';
   append_chat_token(id, logprob, content_);
-  if (is_forced && has_ids_) content_ += ",\"forced\":true";
   content_ += ",\"top_logprobs\":[";
   bool is_first = true;
   for (const auto& [other, value] : top) {

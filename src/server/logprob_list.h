@@ -20,10 +20,8 @@ class LogprobList {
   LogprobList(Route route, const text::Tokenizer& tokenizer, bool has_top, bool has_ids)
       : route_(route), tokenizer_(&tokenizer), has_top_(has_top), has_ids_(has_ids) {}
 
-  // The next token. `logprob` null: it has none, as the first of a prompt. is_forced: it was the
-  // only way on, which is said where ids are.
-  void add(base::TokenId id, const double* logprob, const std::vector<policy::TokenLogprob>& top,
-           bool is_forced = false);
+  // The next token. `logprob` null: it has none, as the first of a prompt.
+  void add(base::TokenId id, const double* logprob, const std::vector<policy::TokenLogprob>& top);
 
   bool is_empty() const { return count_ == 0; }
 
@@ -34,7 +32,7 @@ class LogprobList {
 
  private:
   void add_chat(base::TokenId id, const double* logprob,
-                const std::vector<policy::TokenLogprob>& top, bool is_forced);
+                const std::vector<policy::TokenLogprob>& top);
   void append_chat_token(base::TokenId id, const double* logprob, std::string& out) const;
   void add_completion(std::string_view piece, const double* logprob,
                       const std::vector<policy::TokenLogprob>& top);

@@ -142,7 +142,7 @@ void ReplyStream::take_token(TokenEvent event) {
 
 void ReplyStream::release_held(Choice& choice) {
   for (const TokenEvent& event : choice.held) {
-    choice.logprobs.add(event.id, &event.logprob, event.top, event.is_forced);
+    choice.logprobs.add(event.id, &event.logprob, event.top);
   }
   choice.held.clear();
 }

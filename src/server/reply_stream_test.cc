@@ -119,25 +119,6 @@ TEST_F(Replies, S030_RoleThenTextThenReasonThenDone) {
   EXPECT_TRUE(stream_->is_over());
 }
 
-TEST_F(Replies, ATokenThatWasTheOnlyWayOnIsMarkedWhereIdsAre) {
-  auto request = streamed();
-  request.wants_logprobs = true;
-  request.wants_ids = true;
-  begin(request);
-  say(0, "a", 65);
-  sinks_[0]->on_delta({.id = 66, .text = "b", .choice = nullptr, .stamp_ns = ++now_});
-  end(0, FinishReason::kStop);
-  const auto events = collect();
-  const auto entry = [&](size_t event) {
-    const Json& choice = events[event].find("choices")->as_array()->front();
-    return choice.find("logprobs")->find("content")->as_array()->front();
-  };
-  EXPECT_EQ(entry(1).find("forced"), nullptr);
-  EXPECT_EQ(entry(2).find("id")->dump(), "66");
-  EXPECT_EQ(entry(2).find("forced")->dump(), "true");
-  EXPECT_TRUE(entry(2).find("top_logprobs")->as_array()->empty());
-}
-
 TEST_F(Replies, S029_UsageStandsAloneAndIsNullBefore) {
   auto request = streamed();
   request.wants_usage = true;

@@ -212,6 +212,8 @@ class Completions(ServerTest):
         self.assertEqual(self.server.get("/props").json()["context"], 256)
         ids = self.server.post("/tokenize", {"prompt": "hello world", "add_special_tokens": False}).json()["tokens"]
         self.assertEqual(self.server.post("/detokenize", {"tokens": ids}).json()["text"], "hello world")
+        pieces = self.server.post("/detokenize", {"tokens": ids, "with_bytes": True}).json()["bytes"]
+        self.assertEqual((len(pieces), bytes(sum(pieces, []))), (len(ids), b"hello world"))
         self.assert_refused(self.server.post("/detokenize", {"tokens": [99999]}), 400, "99999")
         self.assertEqual(self.server.request("HEAD", "/health").body, b"")
         reply = self.server.request("PUT", COMPLETE)

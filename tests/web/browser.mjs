@@ -2,8 +2,9 @@
 // What the page's tests share: a browser whose every complaint is kept, and words for what a person does.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 
-export const modules = createRequire(`${process.env.PAWL_TEST_WEB}/`);
+export const modules = createRequire(path.resolve(process.env.PAWL_TEST_WEB) + path.sep);
 const { chromium } = modules('playwright-core');
 
 export async function launch() {

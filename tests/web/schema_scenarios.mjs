@@ -2,7 +2,7 @@
 // The schema view on an answer whose tokens, times and forced tokens are known.
 import assert from 'node:assert/strict';
 import { open_page, until } from './browser.mjs';
-import { chunk, scripted_server } from './scripted.mjs';
+import { id_chunk, scripted_server } from './scripted.mjs';
 
 const kTokens = [['{"', true], ['word":', true], ['"', true], ['red', false], ['","', true], ['right', true], ['":', true], ['true', false], ['}', true]];
 
@@ -10,8 +10,8 @@ const kTokens = [['{"', true], ['word":', true], ['"', true], ['red', false], ['
 // first. One millisecond each, and none for the first token, which has nothing before it.
 export async function bills_the_fields({ browser, url }) {
   const front = await scripted_server(url, async (write) => {
-    kTokens.forEach(([text, forced], i) => write(chunk(text, i, forced ? { forced } : {})));
-  });
+    kTokens.forEach(([, forced], i) => write(id_chunk(i, forced)));
+  }, (ids) => ids.map((id) => [...Buffer.from(kTokens[id][0])]));
   const { page, close } = await open_page(browser, front.url, { hash: '#schema' });
   await page.waitForSelector('#schema-text');
   await until(async () => (await page.textContent('#model-name')) === 'long', 'the server answered');

@@ -8,11 +8,18 @@ const head = { id: 'chatcmpl-scripted', object: 'chat.completion.chunk', created
 export const chunk = (text, i, more = {}) => ({ ...head, choices: [{ index: 0, delta: { content: text }, logprobs: { content: [{ ...more, id: i, token: text,
   bytes: [...Buffer.from(text)], logprob: -0.1 - (i % 7) / 3, top_logprobs: Array.from({ length: 6 }, (_, k) => ({ id: i + k, token: k ? 'else' : text, bytes: [...Buffer.from(k ? 'else' : text)], logprob: -0.1 - k })) }] }, token_ids: [i], token_times_ms: [20 + i], finish_reason: null }] });
 
+// A token of which only the id is told, as where no log-probabilities are asked for.
+export const id_chunk = (i, forced) => ({ ...head, choices: [{ index: 0, delta: {}, token_ids: [i], token_times_ms: [20 + i], token_forced: [forced], finish_reason: null }] });
+
 const frame = (object) => `data: ${JSON.stringify(object)}\n\n`;
 
-// script(write): async, writes the events between the first and the last.
-export async function scripted_server(upstream, script) {
+// script(write): async, writes the events between the first and the last. bytes_of(ids): what /detokenize says.
+export async function scripted_server(upstream, script, bytes_of = null) {
   const server = http.createServer((request, response) => {
+    if (bytes_of && request.url === '/detokenize') {
+      request.toArray().then((parts) => response.end(JSON.stringify({ bytes: bytes_of(JSON.parse(Buffer.concat(parts)).tokens) })));
+      return;
+    }
     if (request.url !== '/v1/chat/completions') {
       const onward = http.request(upstream + request.url, { method: request.method, headers: request.headers }, (reply) => {
         response.writeHead(reply.statusCode, reply.headers);

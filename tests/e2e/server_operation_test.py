@@ -75,6 +75,15 @@ class Watching(ServerTest):
         salted = server.post(COMPLETE, {"prompt": begin + [60, 61], "max_tokens": 2, "cache_salt": "x"}).json()
         self.assertEqual(salted["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
 
+    def test_S049_no_state_is_taken_from_a_file(self):
+        body = {"prompt": [2, 43, 80], "max_tokens": 20, "temperature": 0, "ignore_eos": True, "return_token_ids": True}
+        fresh = self.serve(model=GEMMA).post(COMPLETE, body).json()["choices"][0]["token_ids"]
+        server = self.serve(model=GEMMA)
+        server.post(COMPLETE, {**body, "prompt": [2, 43, 81]})
+        for action in ("save", "restore", "erase"):
+            self.assert_refused(server.post(f"/slots/0?action={action}", {"filename": "state.bin"}), 404, "/slots/0")
+        self.assertEqual(server.post(COMPLETE, body).json()["choices"][0]["token_ids"], fresh)
+
     def test_S052_greedy_text_does_not_depend_on_the_company(self):
         server = self.serve(model=GEMMA)
         asked = {"prompt": [2, 43, 80], "max_tokens": 60, "temperature": 0, "ignore_eos": True}

@@ -59,6 +59,21 @@ TEST(Values, WhatIsNoMultipleInAnySpelling) {
       .expect({"5", "6.5", "4.0"}, {"6", "6.0", "-12.00", "0"});
 }
 
+TEST(Values, ListsOfArraysAndObjectsInEveryDraft) {
+  for (const char* draft :
+       {"http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2020-12/schema"}) {
+    const auto with = [&](std::string_view rest) {
+      return fmt::format(R"({{"$schema":"{}",{}}})", draft, rest);
+    };
+    Compact::schema(with(R"("enum":[["a",1],{"k":["b"]},[]])"))
+        .expect({R"(["a",1])", R"({"k":["b"]})", "[]"},
+                {R"(["b",1])", R"(["a",2])", R"({"k":["c"]})", R"({"k":[]})", "{}", R"(["a"])"});
+    Compact::schema(with(R"("type":"array","items":{"enum":["a","b"]},"not":{"enum":[["a"]]})"))
+        .expect({R"(["b"])", R"(["a","b"])", "[]"}, {R"(["a"])"});
+  }
+}
+
 TEST(Values, MultiplesOfRoundSteps) {
   Compact::schema(R"({"type":"integer","multipleOf":1000000})")
       .expect({"0", "1000000", "-25000000"}, {"100000", "1000001", "1500000", "00"});

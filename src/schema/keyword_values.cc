@@ -50,7 +50,14 @@ uint8_t type_bit(std::string_view name) {
   return 0;
 }
 
-// An array or object that is a value, as a schema that only it obeys.
+Json list_of(const Json& value) {
+  Json list = Json::array();
+  list.push_back(value);
+  return list;
+}
+
+// An array or object that is a value, as a schema that only it obeys, in every draft: const came
+// with draft 6.
 Json schema_of_value(const Json& value) {
   Json schema;
   if (const Json::Array* items = value.as_array(); items != nullptr) {
@@ -58,7 +65,7 @@ Json schema_of_value(const Json& value) {
     Json prefix = Json::array();
     for (const Json& item : *items) {
       Json one;
-      one["const"] = item;
+      one["enum"] = list_of(item);
       prefix.push_back(std::move(one));
     }
     schema["items"] = std::move(prefix);
@@ -70,7 +77,7 @@ Json schema_of_value(const Json& value) {
   Json properties = Json::object();
   Json required = Json::array();
   for (const auto& [name, member] : *value.as_object()) {
-    properties[name]["const"] = member;
+    properties[name]["enum"] = list_of(member);
     required.push_back(name);
   }
   schema["properties"] = std::move(properties);

@@ -143,7 +143,8 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   request.stops = {flags.stops, flags.max_tokens_of_one()};
   request.draft_tokens = flags.draft_tokens();
   if (format != nullptr) {
-    PAWL_TRY(request.constraint, format->constraint());
+    const int64_t room = limits.context - static_cast<int64_t>(prompt.ids.size());
+    PAWL_TRY(request.constraint, flags.format.constraint(*format, room));
   }
   request.stop_token = stop;
   request.sink = &sink;
@@ -250,6 +251,12 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));
   if (wants_logprobs(policy) && !flags.common.is_json) {
     return line.wrong("--logprobs and --top-logprobs show in the JSON only; add --json");
+  }
+  const bool may_fail_to_end = !flags.stops.empty() || policy.ignore_eos || policy.min_tokens > 0 ||
+                               !policy.banned.empty() || !policy.allowed.empty();
+  if (flags.format.json_budget && may_fail_to_end) {
+    return line.wrong(
+        "--json-budget and flags that move or forbid the end of an answer exclude each other");
   }
   const base::SteadyClock clock;
   InterruptWatch interrupt;

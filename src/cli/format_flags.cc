@@ -29,11 +29,14 @@ void FormatFlags::declare(CommandLine& line) {
   line.word({"--grammar", "FILE", "GBNF, or Lark as llguidance reads it"}, grammar);
   line.text({"--json-whitespace", "KIND", "none or any, between the lexemes of JSON"},
             json_whitespace);
+  line.word({"--json-budget", "KIND", "close: the JSON is whole within --max-tokens"}, json_budget);
 }
 
 Result<std::shared_ptr<const grammar::Compiled>> FormatFlags::compile(
     const CommandLine& line, const text::Tokenizer& tokenizer) const {
   const int given = (schema ? 1 : 0) + (regex ? 1 : 0) + (grammar ? 1 : 0) + !choices.empty();
+  if (json_budget && *json_budget != "close") return line.wrong("--json-budget is close");
+  if (json_budget && !schema) return line.wrong("--json-budget asks for --schema");
   if (given == 0) return std::shared_ptr<const grammar::Compiled>();
   if (given > 1) return line.wrong("--schema, --regex, --choice and --grammar exclude each other");
   if (json_whitespace != "none" && json_whitespace != "any") {
@@ -65,6 +68,14 @@ Result<std::shared_ptr<const grammar::Compiled>> FormatFlags::compile(
                  compiled.error().where};
   }
   return compiled;
+}
+
+Result<std::shared_ptr<policy::Constraint>> FormatFlags::constraint(const grammar::Compiled& format,
+                                                                    int64_t most_tokens) const {
+  if (!json_budget) return format.constraint();
+  auto made = format.closing_constraint(most_tokens);
+  if (made.ok()) return made;
+  return Error{made.error().code, "--json-budget: " + made.error().message, ""};
 }
 
 }  // namespace pawl::cli

@@ -18,6 +18,7 @@ struct FormatFlags {
   std::optional<std::string> schema, regex, grammar;
   std::vector<std::string> choices;
   std::string json_whitespace = "none";
+  std::optional<std::string> json_budget;
 
   void declare(CommandLine& line);
 
@@ -25,6 +26,10 @@ struct FormatFlags {
   // the flag. The tokenizer outlives what comes back.
   base::Result<std::shared_ptr<const grammar::Compiled>> compile(
       const CommandLine& line, const text::Tokenizer& tokenizer) const;
+
+  // Of one answer of at most `most_tokens`. Error: --json-budget, and it cannot be kept.
+  base::Result<std::shared_ptr<policy::Constraint>> constraint(const grammar::Compiled& format,
+                                                               int64_t most_tokens) const;
 };
 
 }  // namespace pawl::cli

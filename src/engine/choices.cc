@@ -111,7 +111,10 @@ void Engine::choose(Slot& slot, const Sequence& sequence, std::span<const float>
       .draw = {request.policy.seed, static_cast<uint64_t>(sequence.length())},
       .mask = request.constraint != nullptr ? &slot.mask : nullptr,
       .end_ids = runtime_.tokenizer().vocab().end_ids()};
-  slot.choice = policy::choose(situation, slot.scratch);
+  do {
+    slot.choice = policy::choose(situation, slot.scratch);
+  } while (request.constraint != nullptr && slot.choice.id != policy::kNoToken &&
+           !request.constraint->permits(slot.choice.id, slot.mask));
 }
 
 void Engine::tell_prompt_tokens(Sequence& sequence, const model::Segment& segment,

@@ -45,6 +45,30 @@ class Script final : public policy::Constraint {
   std::vector<TokenId> script_, end_ids_;
 };
 
+// Allows everything, and takes one id back once it was chosen.
+class Reluctant final : public policy::Constraint {
+ public:
+  explicit Reluctant(TokenId refused) : refused_(refused) {}
+  base::Result<void> fill_mask(policy::TokenMask& mask) override {
+    mask.fill(true);
+    return {};
+  }
+  bool permits(TokenId id, policy::TokenMask& mask) override {
+    if (id != refused_) return true;
+    mask.forbid(id);
+    ++refusals;
+    return false;
+  }
+  base::Result<void> accept(TokenId) override { return {}; }
+  void rollback(int32_t) override {}
+  bool is_complete() const override { return false; }
+
+  int refusals = 0;
+
+ private:
+  TokenId refused_;
+};
+
 class ConstraintTest : public SmallModelTest {
  protected:
   void SetUp() override {
@@ -86,6 +110,25 @@ TEST_F(ConstraintTest, OnlyWhatTheMaskAllowsIsChosenAndTheConstraintHearsOfIt) {
   EXPECT_EQ(script->accepted, recorder.ids);
   EXPECT_EQ(recorder.finished.reason, FinishReason::kStop);
   EXPECT_EQ(recorder.finished.end_token, recorder.ids.back());
+}
+
+TEST_F(ConstraintTest, AChoiceThatIsTakenBackIsMadeAnew) {
+  const auto first_of = [this](std::shared_ptr<policy::Constraint> constraint, TokenId banned) {
+    auto made = Engine::create(*runtime_, {.context = 128, .kv_positions = 512}, clock_);
+    Recorder recorder;
+    Request request = request_for(recorder, numbered_prompt(20, 0), 1);
+    request.policy.temperature = 0;
+    if (banned >= 0) request.policy.banned = {banned};
+    request.constraint = std::move(constraint);
+    EXPECT_TRUE((*made)->submit(std::move(request)).ok());
+    (*made)->run_until_idle();
+    EXPECT_EQ(recorder.ids.size(), 1u);
+    return recorder.ids.front();
+  };
+  const TokenId wanted = first_of(nullptr, -1);
+  const auto reluctant = std::make_shared<Reluctant>(wanted);
+  EXPECT_EQ(first_of(reluctant, -1), first_of(nullptr, wanted));
+  EXPECT_EQ(reluctant->refusals, 1);
 }
 
 TEST_F(ConstraintTest, TheOnlyWayOnIsComputedAtOnceAndGivesTheSameAnswer) {

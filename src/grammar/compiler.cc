@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/digest.h"
+#include "grammar/closing_constraint.h"
 #include "grammar/gbnf.h"
 #include "grammar/walk_constraint.h"
 #include "schema/pattern.h"
@@ -74,10 +75,51 @@ Result<std::string> text_of_choice(const Description& description) {
 
 }  // namespace
 
-Result<std::shared_ptr<policy::Constraint>> Compiled::constraint() const {
+const std::shared_ptr<const EndingWords>& LazyEndingWords::get() {
+  std::call_once(once_, [this] { words_ = std::make_shared<const EndingWords>(texts_, end_ids_); });
+  return words_;
+}
+
+Result<GuardedWalk> Compiled::walk() const {
   PAWL_TRY(bridge::Walk walk, grammar_->walk());
-  return std::shared_ptr<policy::Constraint>(std::make_shared<WalkConstraint>(
-      GuardedWalk(std::move(walk), texts_, shapes_), worker_));
+  return GuardedWalk(std::move(walk), texts_, shapes_);
+}
+
+Result<std::shared_ptr<policy::Constraint>> Compiled::constraint() const {
+  PAWL_TRY(GuardedWalk made, walk());
+  return std::shared_ptr<policy::Constraint>(
+      std::make_shared<WalkConstraint>(std::move(made), worker_));
+}
+
+Result<std::vector<base::TokenId>> Compiled::shortest_answer() const {
+  std::call_once(shortest_once_, [this] {
+    const auto look = [this]() -> Result<std::vector<base::TokenId>> {
+      PAWL_TRY(GuardedWalk made, walk());
+      PAWL_TRY(auto ids, find_ending(made, JsonPlace(), *ending_words_->get(), {}));
+      if (ids) return std::move(*ids);
+      return Error{ErrorCode::kUnsupported, "no shortest answer was found", ""};
+    };
+    shortest_ = look();
+  });
+  return *shortest_;
+}
+
+Result<std::shared_ptr<policy::Constraint>> Compiled::closing_constraint(
+    int64_t most_tokens) const {
+  if (shapes_ == nullptr) return Error{ErrorCode::kInvalidArgument, "the answer is no JSON", ""};
+  PAWL_TRY(std::vector<base::TokenId> ending, shortest_answer());
+  if (static_cast<int64_t>(ending.size()) > most_tokens) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the shortest answer that was found has {} tokens with the end token, "
+                             "{} are allowed",
+                             ending.size(), most_tokens),
+                 ""};
+  }
+  PAWL_TRY(GuardedWalk look, walk());
+  PAWL_TRY(GuardedWalk masks, walk());
+  return std::shared_ptr<policy::Constraint>(std::make_shared<ClosingConstraint>(
+      std::move(look), std::make_shared<WalkConstraint>(std::move(masks), worker_),
+      ending_words_->get(), std::move(ending), most_tokens));
 }
 
 Result<std::string> Compiled::check(std::string_view answer) const {
@@ -93,9 +135,11 @@ Result<std::string> Compiled::check_call(std::string_view tool, std::string_view
 }
 
 Compiler::Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary,
-                   std::shared_ptr<const TokenTexts> texts, Whitespace whitespace)
+                   std::shared_ptr<const TokenTexts> texts, std::vector<base::TokenId> end_ids,
+                   Whitespace whitespace)
     : vocabulary_(std::move(vocabulary)),
       texts_(std::move(texts)),
+      ending_words_(std::make_shared<LazyEndingWords>(texts_, std::move(end_ids))),
       whitespace_(whitespace),
       worker_(std::make_shared<MaskWorker>()) {}
 
@@ -108,7 +152,9 @@ Result<std::unique_ptr<Compiler>> Compiler::create(const text::Tokenizer& tokeni
   const auto texts = std::make_shared<const TokenTexts>(words_of(tokenizer));
   PAWL_TRY(auto vocabulary,
            bridge::Vocabulary::create(texts->words, tokenizer.vocab().end_ids(), tokenize));
-  return std::unique_ptr<Compiler>(new Compiler(std::move(vocabulary), texts, whitespace));
+  const auto end_ids = tokenizer.vocab().end_ids();
+  return std::unique_ptr<Compiler>(
+      new Compiler(std::move(vocabulary), texts, {end_ids.begin(), end_ids.end()}, whitespace));
 }
 
 Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& description) {
@@ -156,6 +202,7 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile_new(const ToolUse& use
   made->notes_ = std::move(grammar.notes);
   made->tool_judges_ = std::move(grammar.judges);
   made->texts_ = texts_;
+  made->ending_words_ = ending_words_;
   made->worker_ = worker_;
   return std::shared_ptr<const Compiled>(made);
 }
@@ -202,6 +249,7 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
                                                       : bridge::Grammar::Source::kNodes;
   PAWL_TRY(made->grammar_, bridge::Grammar::compile(vocabulary_, source, text, {}));
   made->texts_ = texts_;
+  made->ending_words_ = ending_words_;
   made->worker_ = worker_;
   return std::shared_ptr<const Compiled>(made);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "bridge/grammar.h"
 #include "bridge/validator.h"
+#include "grammar/ending.h"
 #include "grammar/guarded_walk.h"
 #include "grammar/json_grammar.h"
 #include "grammar/mask_worker.h"
@@ -39,10 +41,28 @@ struct Description {
   std::string source;
 };
 
+// What endings are looked for with; made when somebody asks. Threads: thread-safe.
+class LazyEndingWords {
+ public:
+  LazyEndingWords(std::shared_ptr<const TokenTexts> texts, std::vector<base::TokenId> end_ids)
+      : texts_(std::move(texts)), end_ids_(std::move(end_ids)) {}
+  const std::shared_ptr<const EndingWords>& get();
+
+ private:
+  const std::shared_ptr<const TokenTexts> texts_;
+  const std::vector<base::TokenId> end_ids_;
+  std::once_flag once_;
+  std::shared_ptr<const EndingWords> words_;
+};
+
 // Immutable; shared by the constraints made of it.
 class Compiled {
  public:
   base::Result<std::shared_ptr<policy::Constraint>> constraint() const;
+  // The same for an answer of at most so many tokens, the end token included, that is always whole.
+  // Errors kInvalidArgument: it is no JSON; its shortest answer that was found is longer: both
+  // numbers are named.
+  base::Result<std::shared_ptr<policy::Constraint>> closing_constraint(int64_t most_tokens) const;
 
   // Empty: a whole answer that obeys; else what is wrong with it. Only a schema has a judge of its
   // own; of the others every answer that the grammar lets end is right.
@@ -55,11 +75,18 @@ class Compiled {
 
  private:
   friend class Compiler;
+  base::Result<GuardedWalk> walk() const;
+  base::Result<std::vector<base::TokenId>> shortest_answer() const;
+
   std::shared_ptr<const bridge::Grammar> grammar_;
   std::shared_ptr<const TokenTexts> texts_;
   std::shared_ptr<const GuardShapes> shapes_;  // null: no JSON
   std::shared_ptr<MaskWorker> worker_;
   std::unique_ptr<bridge::Validator> judge_;
+  std::shared_ptr<LazyEndingWords> ending_words_;
+  // Of the shortest answer; looked for once, when somebody asks.
+  mutable std::once_flag shortest_once_;
+  mutable std::optional<base::Result<std::vector<base::TokenId>>> shortest_;
   std::vector<std::pair<std::string, bridge::Validator>> tool_judges_;
   std::vector<std::string> notes_;
 };
@@ -80,7 +107,8 @@ class Compiler {
 
  private:
   Compiler(std::shared_ptr<const bridge::Vocabulary> vocabulary,
-           std::shared_ptr<const TokenTexts> texts, Whitespace whitespace);
+           std::shared_ptr<const TokenTexts> texts, std::vector<base::TokenId> end_ids,
+           Whitespace whitespace);
 
   base::Result<std::shared_ptr<const Compiled>> compile_new(const Description& description) const;
   base::Result<std::shared_ptr<const Compiled>> compile_new(const ToolUse& use) const;
@@ -91,6 +119,7 @@ class Compiler {
 
   const std::shared_ptr<const bridge::Vocabulary> vocabulary_;
   const std::shared_ptr<const TokenTexts> texts_;
+  const std::shared_ptr<LazyEndingWords> ending_words_;
   const Whitespace whitespace_;
   const std::shared_ptr<MaskWorker> worker_;
 

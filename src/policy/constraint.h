@@ -21,6 +21,10 @@ class Constraint {
   // other. Error: the constraint can go no further; the sequence must end.
   virtual base::Result<void> fill_mask(TokenMask& mask) = 0;
 
+  // Asked of an id that the mask allows and that was chosen. False: it may not follow after all, and
+  // the mask has lost it, and maybe others, but not every id: the choice is made anew.
+  virtual bool permits(base::TokenId, TokenMask&) { return true; }
+
   // `id` follows. Error when the constraint does not allow it; the state is then as before.
   virtual base::Result<void> accept(base::TokenId id) = 0;
 

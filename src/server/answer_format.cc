@@ -125,4 +125,28 @@ Result<Found> read_answer_format(const Json& body) {
   return found;
 }
 
+Result<bool> read_json_budget(const Json& body, const AnswerFormat* format) {
+  const FieldReader fields(body);
+  const Json* value = fields.find("json_budget");
+  if (value == nullptr) return false;
+  if (value->as_string() == nullptr || *value->as_string() != "close") {
+    return wrong("json_budget", "can be \"close\", nothing else");
+  }
+  const bool is_json = format != nullptr && (format->description.kind == Kind::kJsonSchema ||
+                                             format->description.kind == Kind::kJsonObject);
+  if (!is_json) {
+    return wrong("json_budget",
+                 "closes JSON: it asks for a response_format, a json_schema or a guided_json");
+  }
+  // A stop string ends an answer anywhere, and the others may take the ids away that close it.
+  for (const char* name :
+       {"stop", "ignore_eos", "min_tokens", "banned_token_ids", "allowed_token_ids"}) {
+    const Json* other = fields.find(name);
+    const bool is_idle = other == nullptr || other->to_bool() == false || other->to_int64() == 0 ||
+                         (other->as_array() != nullptr && other->as_array()->empty());
+    if (!is_idle) return wrong("json_budget", fmt::format("and '{}' exclude each other", name));
+  }
+  return true;
+}
+
 }  // namespace pawl::server

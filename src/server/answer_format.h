@@ -22,4 +22,9 @@ struct AnswerFormat {
 // REQUIRES: `body` is an object
 base::Result<std::optional<AnswerFormat>> read_answer_format(const base::Json& body);
 
+// json_budget: "close": the answer is to be whole within its tokens. Errors kInvalidArgument, naming
+// it: another value, a format that is no JSON (`format`: null: none), and whatever may end an answer
+// earlier or keep it from ending. REQUIRES: `body` is an object
+base::Result<bool> read_json_budget(const base::Json& body, const AnswerFormat* format);
+
 }  // namespace pawl::server

@@ -2,6 +2,8 @@
 // The routes that a worker does: they parse, render and tokenize.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/utf8.h"
 #include "server/answer_format.h"
@@ -47,6 +49,7 @@ Result<void> add_tools(const grammar::ToolUse& use, const ServedModel& model,
 // Compiles what the answer is to look like. What cannot be obeyed is said before anything is made.
 Result<void> add_format(const Json& body, const ServedModel& model, GenerationRequest& wanted) {
   PAWL_TRY(const auto format, read_answer_format(body));
+  PAWL_TRY(wanted.closes_json, read_json_budget(body, format ? &*format : nullptr));
   if (wanted.route == Route::kChat && model.tool_style != nullptr) {
     PAWL_TRY(const auto use, read_tool_use(body, *model.tool_style));
     if (use && format && use->must_call) {
@@ -84,6 +87,18 @@ Result<GenerationRequest> read_generation(const HttpRequest& request, Route rout
                                  : read_completion(body, limits, model.context, *model.tokenizer));
   PAWL_TRY_VOID(add_format(body, model, wanted));
   return wanted;
+}
+
+// What holds one answer to its format.
+Result<std::shared_ptr<policy::Constraint>> constraint_of(const GenerationRequest& wanted,
+                                                          int sequence, int64_t context) {
+  if (wanted.format == nullptr) return std::shared_ptr<policy::Constraint>();
+  if (!wanted.closes_json) return wanted.format->constraint();
+  const auto& prompt = wanted.prompts[static_cast<size_t>(sequence / wanted.choices)];
+  const int64_t room = context - static_cast<int64_t>(prompt.size());
+  auto made = wanted.format->closing_constraint(std::min(wanted.max_tokens, room));
+  if (made.ok()) return made;
+  return Error{made.error().code, "'json_budget': " + made.error().message, "json_budget"};
 }
 
 engine::Request engine_request(const GenerationRequest& wanted, int sequence, int64_t received_ns) {
@@ -167,9 +182,8 @@ Result<std::shared_ptr<ReplyStream>> Api::start(const Admission& admission,
 
   const int sequences = wanted.sequences();
   std::vector<std::shared_ptr<policy::Constraint>> constraints(static_cast<size_t>(sequences));
-  for (auto& constraint : constraints) {
-    if (wanted.format == nullptr) break;
-    PAWL_TRY(constraint, wanted.format->constraint());
+  for (int i = 0; i < sequences; ++i) {
+    PAWL_TRY(constraints[static_cast<size_t>(i)], constraint_of(wanted, i, served->context));
   }
   LiveRequest::Ways ways;
   ways.wake_engine = [served] { served->wake(); };

@@ -76,6 +76,7 @@ constexpr FieldRow kFields[] = {
     {"guided_regex", kBoth, kRead, "", "the same as regex"},
     {"guided_choice", kBoth, kRead, "", "the same as choice"},
     {"guided_grammar", kBoth, kRead, "", "the same as grammar"},
+    {"json_budget", kBoth, kRead, "", "close: JSON is whole within max_tokens"},
     // Scheduling
     {"cache_salt", kAll, kRead, "", "prefixes are shared among requests of one salt only"},
     {"priority", kAll, kRead, "", "-100 to 100, smaller goes first"},

@@ -43,6 +43,7 @@ struct GenerationRequest {
 
   // What the answer is to look like; null: free text.
   std::shared_ptr<const grammar::Compiled> format;
+  bool closes_json = false;  // within max_tokens, whatever is chosen
   // How calls of tools are spelled in the answer; null: none is one.
   const grammar::ToolStyle* tool_style = nullptr;
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "server/api_error.h"
+#include "policy/policy.h"
 #include "server/api_keys.h"
 #include "server/fields.h"
 #include "server/http_head.h"
@@ -65,6 +66,17 @@ TEST(Documents, NameEveryPathAndField) {
               std::string::npos)
         << row.pattern;
   }
+}
+
+TEST(Fields, EachThatIsTakenIsInTheInterfaceForPrograms) {
+  const std::string interface = page("openapi.yaml");
+  const auto is_there = [&](std::string_view name) {
+    return interface.find(" " + std::string(name) + ":") != std::string::npos;
+  };
+  for (const FieldRow& row : field_table()) {
+    EXPECT_EQ(is_there(row.name), row.handling != Handling::kRefused) << row.name;
+  }
+  for (const policy::Knob& knob : policy::knobs()) EXPECT_TRUE(is_there(knob.name)) << knob.name;
 }
 
 TEST(Routes, PathsAreComparedAsSent) {

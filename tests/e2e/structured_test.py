@@ -15,6 +15,10 @@ OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": [
 PLACE = {"type": "object", "required": ["why", "place", "days"], "additionalProperties": False,
          "properties": {"why": {"type": "string", "maxLength": 5}, "place": {"enum": ["Rome", "Oslo"]},
                         "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+LONG = {"type": "object", "required": ["thoughts", "items"], "additionalProperties": False,
+        "properties": {"thoughts": {"type": "string"}, "items": {"type": "array", "minItems": 2, "items": {
+            "type": "object", "required": ["kind"], "properties": {"kind": {"enum": ["small", "large"]},
+                                                                   "n": {"type": "number"}}}}}}
 
 
 def tool(name, parameters):
@@ -141,6 +145,60 @@ class Structured(ServerTest):
         self.assertNotIn("completion_tokens_details", slow["usage"])
         self.assertLess(fast["timings"]["forward_passes"], slow["timings"]["forward_passes"])
 
+    def shortest(self, **fields):
+        """Tokens of the shortest answer, as the refusal of too small a budget tells it."""
+        error = self.refused("json_budget", "tokens", json_budget="close", **{**fields, "max_tokens": 1})
+        self.assertEqual(error["param"], "json_budget")
+        return int(re.search(r"has (\d+) tokens", error["message"]).group(1))
+
+    def test_a_budget_is_kept_and_the_answer_is_whole(self):
+        for schema in (PLACE, LONG, {"type": "object"}):
+            shortest = self.shortest(json_schema=schema)
+            for budget in [*range(shortest, shortest + 6), shortest + 11, shortest + 30]:
+                for seed in range(4):
+                    reply = self.chat(json_schema=schema, json_budget="close", max_tokens=budget, seed=seed)
+                    choice = reply["choices"][0]
+                    self.assertEqual(choice["finish_reason"], "stop", choice)
+                    self.assertLessEqual(reply["usage"]["completion_tokens"], budget)
+                    answer = json.loads(choice["message"]["content"])
+                    self.assertEqual([n for n in schema.get("required", []) if n not in answer], [])
+                    if schema is LONG:
+                        self.assertGreaterEqual(len(answer["items"]), 2)
+
+    def test_without_a_budget_what_is_cut_is_said(self):
+        shortest = self.shortest(json_schema=LONG)
+        cut = self.chat(json_schema=LONG, max_tokens=shortest, seed=1)["choices"][0]
+        self.assertEqual(cut["finish_reason"], "length")
+        self.assertIn("ends before", cut["note"])
+        with self.assertRaises(json.JSONDecodeError):
+            json.loads(cut["message"]["content"])
+
+    def test_a_budget_with_logprobs_streams_and_several_choices(self):
+        budget = self.shortest(json_schema=LONG) + 3
+        fields = {"json_schema": LONG, "json_budget": "close", "max_tokens": budget, "n": 3, "seed": 5}
+        for choice in self.chat(logprobs=True, **fields)["choices"]:
+            self.assertEqual(choice["finish_reason"], "stop")
+            json.loads(choice["message"]["content"])
+        texts = ["", "", ""]
+        stream = self.server.stream(CHAT, {"messages": HELLO, "temperature": 2, "stream": True, **fields})
+        for chunk in stream.objects():
+            for choice in chunk["choices"]:
+                texts[choice["index"]] += choice["delta"].get("content") or ""
+        for text in texts:
+            self.assertGreaterEqual(len(json.loads(text)["items"]), 2)
+
+    def test_a_budget_that_cannot_be_kept_is_refused(self):
+        self.refused("json_budget", "closes JSON", json_budget="close")
+        self.refused("json_budget", "closes JSON", json_budget="close", regex="a+")
+        self.refused("json_budget", "closes JSON", json_budget="close", tools=[tool("trip", PLACE)],
+                     tool_choice="required")
+        self.refused("json_budget", "close", json_budget="open", json_schema=OK)
+        for name, value in (("stop", "a"), ("ignore_eos", True), ("min_tokens", 2), ("banned_token_ids", [5]),
+                            ("allowed_token_ids", [5])):
+            self.refused("json_budget", name, "exclude", json_budget="close", json_schema=OK, **{name: value})
+        body = {"prompt": "a", "max_tokens": 0, "json_schema": OK, "json_budget": "close"}
+        self.assert_refused(self.server.post(COMPLETE, body), 400, "json_budget", "0 are allowed")
+
     def test_n_choices_go_their_own_ways(self):
         reply = self.chat(json_schema=OK, n=4)
         for choice in reply["choices"]:
@@ -156,6 +214,17 @@ class Run(ServerTest):
             done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--temperature", "2", "--seed", seed)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(json.loads(done.stdout), ({"ok": True}, {"ok": False}))
+        done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--max-tokens", "3", "--json-budget", "close")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("3 are allowed", done.stderr)
+        shortest = int(re.search(r"has (\d+) tokens", done.stderr).group(1))
+        for budget in range(shortest, shortest + 4):
+            done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--temperature", "2", "--max-tokens",
+                             budget, "--json-budget", "close")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(json.loads(done.stdout), ({"ok": True}, {"ok": False}))
+        done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--json-budget", "close", "--stop", "a")
+        self.assertEqual(done.returncode, 2, done.stderr)
         schema.write_text('{"$ref":"#"}')
         done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema)
         self.assertNotEqual(done.returncode, 0)

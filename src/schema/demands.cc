@@ -14,9 +14,6 @@ using base::Result;
 
 namespace {
 
-// Subsets of anyOf are told apart where a schema around asks which of them were evaluated.
-constexpr size_t kMaxSubsets = 4;
-
 void keep_most(std::optional<int64_t>& most, int64_t limit) {
   most = most ? std::min(*most, limit) : limit;
 }
@@ -203,121 +200,18 @@ class Demands {
   }
 
   Result<void> applicator(std::string_view keyword) {
-    if (keyword == "allOf") {
-      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
-      for (const SchemaId part : parts) steps_.push_back(step(Literal{part}));
-    } else if (keyword == "anyOf") {
-      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
-      return any_of(parts);
-    } else if (keyword == "oneOf") {
-      PAWL_TRY(const auto parts, schema_items(document_, schema_, keyword));
-      return one_of(parts);
-    } else if (keyword == "not") {
-      PAWL_TRY(const auto part, one_schema(document_, schema_, keyword));
-      steps_.push_back(step(Literal{*part, false}));
-    } else if (keyword == "if" && draft() >= Draft::k7) {
-      return condition();
-    } else if (is_reference(draft(), keyword)) {
-      PAWL_TRY(const auto target, referred(document_, schema_, keyword));
-      steps_.push_back(step(Literal{*target}));
-    } else if (keyword == "propertyNames" && draft() >= Draft::k6) {
-      PAWL_TRY(const auto names, one_schema(document_, schema_, keyword));
-      apply([names](Branch& branch) { branch.names.push_back({*names}); });
-    } else if (keyword == "contains" && draft() >= Draft::k6) {
-      return contains();
-    } else if (keyword == "dependencies" || keyword == "dependentRequired" ||
-               keyword == "dependentSchemas") {
-      return depend();
-    }
+    const bool is_dependency = keyword == "dependencies" || keyword == "dependentRequired" ||
+                               keyword == "dependentSchemas";
+    if (is_dependency && std::exchange(has_dependencies_, true)) return {};
+    const bool is_around = std::exchange(context_.is_evaluated_around, is_evaluated());
+    auto steps = applied(schema_, keyword, context_);
+    context_.is_evaluated_around = is_around;
+    if (!steps.ok()) return steps.error();
+    steps_.insert(steps_.end(), steps->begin(), steps->end());
     return {};
   }
 
   bool is_evaluated() const { return asks_ || context_.is_evaluated_around; }
-
-  Result<void> any_of(const std::vector<SchemaId>& parts) {
-    std::vector<Steps> choices;
-    if (!is_evaluated()) {
-      for (const SchemaId part : parts) choices.push_back({step(Literal{part})});
-      steps_.push_back(choice(std::move(choices)));
-      return {};
-    }
-    if (parts.size() > kMaxSubsets) {
-      return refusal(ErrorCode::kUnsupported, document_, schema_, "anyOf",
-                     "with more than 4 schemas under unevaluatedProperties or unevaluatedItems");
-    }
-    for (size_t subset = 1; subset < (size_t{1} << parts.size()); ++subset) {
-      Steps steps;
-      for (size_t i = 0; i < parts.size(); ++i) {
-        steps.push_back(step(Literal{parts[i], ((subset >> i) & 1) != 0}));
-      }
-      choices.push_back(std::move(steps));
-    }
-    steps_.push_back(choice(std::move(choices)));
-    return {};
-  }
-
-  Result<void> one_of(const std::vector<SchemaId>& parts) {
-    std::vector<std::vector<bool>> overlap(parts.size(), std::vector<bool>(parts.size()));
-    for (size_t i = 0; i < parts.size(); ++i) {
-      for (size_t j = i + 1; j < parts.size(); ++j) {
-        PAWL_TRY(const bool are_apart, context_.exclude_each_other({parts[i]}, {parts[j]}));
-        overlap[i][j] = overlap[j][i] = !are_apart;
-      }
-    }
-    std::vector<Steps> choices;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      Steps steps = {step(Literal{parts[i]})};
-      for (size_t j = 0; j < parts.size(); ++j) {
-        if (overlap[i][j]) steps.push_back(step(Literal{parts[j], false}));
-      }
-      choices.push_back(std::move(steps));
-    }
-    steps_.push_back(choice(std::move(choices)));
-    return {};
-  }
-
-  Result<void> condition() {
-    PAWL_TRY(const auto condition, one_schema(document_, schema_, "if"));
-    PAWL_TRY(const auto then, one_schema(document_, schema_, "then"));
-    PAWL_TRY(const auto otherwise, one_schema(document_, schema_, "else"));
-    if (!then && !otherwise && !is_evaluated()) return {};
-    Steps yes = {step(Literal{*condition})}, no = {step(Literal{*condition, false})};
-    if (then) yes.push_back(step(Literal{*then}));
-    if (otherwise) no.push_back(step(Literal{*otherwise}));
-    steps_.push_back(choice({std::move(yes), std::move(no)}));
-    return {};
-  }
-
-  Result<void> contains() {
-    PAWL_TRY(const auto item, one_schema(document_, schema_, "contains"));
-    std::optional<int64_t> least, most;
-    if (draft() >= Draft::k2019) {
-      PAWL_TRY(least, count_of(document_, schema_, "minContains"));
-      PAWL_TRY(most, count_of(document_, schema_, "maxContains"));
-    }
-    const ContainsRule rule{.item = {*item},
-                            .least = least.value_or(1),
-                            .most = most,
-                            .evaluates = draft() >= Draft::k2020};
-    apply([rule](Branch& branch) { branch.contains.push_back(rule); });
-    return {};
-  }
-
-  Result<void> depend() {
-    if (std::exchange(has_dependencies_, true)) return {};
-    PAWL_TRY(const auto found, dependencies(document_, schema_));
-    for (const Dependency& one : found) {
-      Steps absent = {
-          step([name = one.name](Branch& branch) { branch.forbidden.push_back(name); })};
-      Steps present = {step([one](Branch& branch) {
-        branch.required.push_back(one.name);
-        branch.required.insert(branch.required.end(), one.required.begin(), one.required.end());
-      })};
-      if (one.schema) present.push_back(step(Literal{*one.schema}));
-      steps_.push_back(choice({std::move(absent), std::move(present)}));
-    }
-    return {};
-  }
 
   SchemaId schema_;
   KeywordContext& context_;

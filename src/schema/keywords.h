@@ -24,6 +24,9 @@ struct KeywordContext {
 };
 
 // Errors name keyword and path.
+// One keyword that applies other schemas: in applicators.cc. None for a keyword that does not. Of
+// `dependencies` and its successors any one stands for all.
+base::Result<Steps> applied(SchemaId schema, std::string_view keyword, KeywordContext& context);
 base::Result<Steps> demands(SchemaId schema, KeywordContext& context);
 base::Result<Steps> refutations(SchemaId schema, KeywordContext& context);
 // Of unevaluatedProperties or unevaluatedItems: it does not hold, and what else the schema demands
@@ -33,6 +36,9 @@ base::Result<Steps> demands_but(SchemaId schema, std::string_view keyword, Keywo
 // -- shared by both
 base::Error refusal(base::ErrorCode code, const Document& document, SchemaId schema,
                     std::string_view keyword, std::string_view what);
+// The same for what breaks the syntax.
+base::Error bad(const Document& document, SchemaId schema, std::string_view keyword,
+                std::string_view what);
 // A keyword's members and items as schemas.
 struct NamedSchema {
   std::string name;

@@ -16,7 +16,7 @@ namespace {
 
 // Schemas that most of an object's members are of.
 constexpr size_t kLikelyOrders = 8;
-constexpr size_t kBytesToMask = 4;
+constexpr size_t kBytesToMask = 8;
 
 void collect(const Json& schema, MemberOrders& orders) {
   if (const Json::Array* items = schema.as_array(); items != nullptr) {

@@ -37,7 +37,7 @@ class InstanceFeeder {
   const std::string& limit() const { return limit_; }
 
  private:
-  static constexpr int64_t kMaxBytes = 1'000'000;
+  static constexpr int64_t kMaxBytes = 200'000;
 
   bool value(const base::Json& value);
   bool simple(const base::Json& value);

@@ -84,10 +84,6 @@ fn quoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
         return Err(Failure::Limit("languages are nested too deep".into()));
     }
     Ok(match inner {
-        Some((kind, what)) if kind == "and" && !has_negation(what) => {
-            let quote = || RegexAst::Literal("\"".into());
-            RegexAst::Concat(vec![quote(), unquoted(value, depth)?, quote()])
-        }
         Some((kind, what)) if kind == "and" => RegexAst::And(both(what)?),
         Some((kind, what)) if kind == "or" => RegexAst::Or(all(what)?),
         Some((kind, what)) if kind == "not" => RegexAst::And(vec![
@@ -95,37 +91,6 @@ fn quoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
             RegexAst::Not(Box::new(quoted(what, depth + 1)?)),
         ]),
         _ => spelled(read_at(value, depth)?),
-    })
-}
-
-/// Something in it is said with `not`.
-fn has_negation(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(has_negation),
-        Value::Object(members) => members.iter().any(|(kind, what)| kind == "not" || has_negation(what)),
-        _ => false,
-    }
-}
-
-/// Texts as the insides of JSON strings. Where several demands meet, most places are ends of what each of them
-/// allows; who asks whether a string can be finished from there sees it at once, and with the quotes between the
-/// demands would have to look for an end, as far away as the string may be long.
-fn unquoted(value: &Value, depth: usize) -> Result<RegexAst, Failure> {
-    if depth > MAX_DEPTH {
-        return Err(Failure::Limit("languages are nested too deep".into()));
-    }
-    let inner = value.as_object().and_then(|members| members.iter().next());
-    let all = |what: &Value| {
-        let items = what.as_array().ok_or_else(|| bad("a list of languages is no array"))?;
-        items.iter().map(|item| unquoted(item, depth + 1)).collect::<Result<Vec<_>, Failure>>()
-    };
-    Ok(match inner {
-        Some((kind, what)) if kind == "and" => RegexAst::And(all(what)?),
-        Some((kind, what)) if kind == "or" => RegexAst::Or(all(what)?),
-        _ => {
-            let options = JsonQuoteOptions { allowed_escapes: ESCAPES.into(), raw_mode: true };
-            RegexAst::JsonQuote(Box::new(read_at(value, depth)?), options)
-        }
     })
 }
 

@@ -131,7 +131,6 @@ Result<ExitStatus> cancel_command(const Arguments& arguments) {
   flags.declare(line);
   PAWL_TRY(const bool goes_on, line.parse(arguments));
   if (!goes_on) return ExitStatus::kDone;
-  PAWL_TRY(lab::Endpoint endpoint, flags.server.endpoint());
   if (flags.options.after >= flags.options.of) {
     return line.wrong(
         fmt::format("--after {} leaves nothing of --of {}", flags.options.after, flags.options.of));
@@ -140,6 +139,9 @@ Result<ExitStatus> cancel_command(const Arguments& arguments) {
 
   const InterruptWatch interrupt;
   const base::SteadyClock clock;
+  PAWL_TRY(const lab::Endpoint endpoint, flags.has_timing_only
+                                             ? flags.server.endpoint()
+                                             : flags.server.ask_endpoint(flags.is_quiet, clock));
   const auto progress = [&](std::string_view text) { note(flags.is_quiet, text); };
   auto checked = lab::check_cancel(endpoint, flags.options, clock, progress,
                                    [&] { return interrupt.has_stopped(); });

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal.h"
+#include "lab/server_facts.h"
+
 namespace pawl::cli {
 
 using base::Error;
@@ -16,7 +19,8 @@ void EndpointFlags::declare(CommandLine& line) {
              "none, and needed"},
             url);
   line.text({"-m,--model", "NAME", "the model's name there", "the first it names"}, model);
-  line.text({"--api", "NAME", "chat or completions"}, api);
+  line.text({"--api", "NAME", "chat or completions; auto: chat where the model has a template"},
+            api);
   line.text({"--api-key-env", "NAME", "environment variable that holds the API key"}, key_variable);
   line.texts({"--header", "LINE", "'Name: value' with every request; repeatable"}, headers);
   line.text({"--body", "JSON", "members of every request's body, as an object", "none"}, fields);
@@ -37,11 +41,11 @@ Result<lab::Endpoint> EndpointFlags::endpoint() const {
   if (!url) return Error{ErrorCode::kInvalidArgument, "a server's URL is needed", "--url"};
   PAWL_TRY(lab::Endpoint endpoint, lab::make_endpoint(*url, key_variable));
   endpoint.model = model;
-  if (api != "chat" && api != "completions") {
+  if (api != "auto" && api != "chat" && api != "completions") {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is neither chat nor completions", api), "--api"};
+                 fmt::format("'{}' is neither chat nor completions nor auto", api), "--api"};
   }
-  endpoint.is_chat = api == "chat";
+  endpoint.is_chat = api != "completions";
   endpoint.ca_file = ca_file.value_or("");
   for (const std::string& header : headers) {
     const size_t colon = header.find(':');
@@ -62,6 +66,17 @@ Result<lab::Endpoint> EndpointFlags::endpoint() const {
   const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };
   endpoint.limits = {ms(connect_s), ms(first_byte_s), ms(idle_s), ms(total_s)};
   return endpoint;
+}
+
+Result<lab::Endpoint> EndpointFlags::ask_endpoint(bool is_quiet, const base::Clock& clock) const {
+  PAWL_TRY(lab::Endpoint asked, endpoint());
+  if (api != "auto") return asked;
+  PAWL_TRY(const std::optional<bool> has_template, lab::has_chat_template(asked, clock));
+  if (has_template == false) {
+    note(is_quiet, "the model has no chat template: asking /v1/completions");
+    asked.is_chat = false;
+  }
+  return asked;
 }
 
 }  // namespace pawl::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "lab/openai_client.h"
@@ -17,7 +18,7 @@ namespace pawl::cli {
 struct EndpointFlags {
   std::optional<std::string> url;
   std::string model;  // empty: the first that the server names
-  std::string api = "chat";
+  std::string api = "auto";
   std::string key_variable = "OPENAI_API_KEY";
   std::vector<std::string> headers;
   std::optional<std::string> fields;  // JSON object
@@ -27,8 +28,12 @@ struct EndpointFlags {
 
   void declare(CommandLine& line);
 
-  // Error kInvalidArgument, naming the flag.
+  // Error kInvalidArgument, naming the flag. `auto` is chat.
   base::Result<lab::Endpoint> endpoint() const;
+
+  // The same, but `auto` is completions where the server says that its model has no chat template,
+  // which is noted. Error kNetwork when nobody answers.
+  base::Result<lab::Endpoint> ask_endpoint(bool is_quiet, const base::Clock& clock) const;
 };
 
 }  // namespace pawl::cli

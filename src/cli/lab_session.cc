@@ -118,12 +118,8 @@ Result<LabSession> open_lab_session(const LabFlags& flags, const base::Clock& cl
     session.self.emplace(std::move(loopback));
     server.url = session.self->url();
     server.model.clear();
-    if (!session.self->has_chat() && server.api == "chat") {
-      note(flags.is_quiet, "the model has no chat template: asking /v1/completions");
-      server.api = "completions";
-    }
   }
-  PAWL_TRY(lab::Endpoint endpoint, server.endpoint());
+  PAWL_TRY(lab::Endpoint endpoint, server.ask_endpoint(flags.is_quiet, clock));
   if (endpoint.fields.find("temperature") == nullptr) endpoint.fields["temperature"] = 0;
   PAWL_TRY(session.facts, lab::read_server_facts(endpoint, clock));
   if (endpoint.model.empty()) endpoint.model = session.facts.model;

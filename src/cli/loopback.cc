@@ -82,8 +82,6 @@ Result<Loopback> Loopback::start(const LoopbackOptions& options,
     }
     output.append(reinterpret_cast<const char*>(buffer.data()), *size);
     loopback.url_ = url_in(output);
-    // The line shows a request that works.
-    loopback.has_chat_ = output.find("/v1/chat/completions") != std::string::npos;
   }
   return loopback;
 }

@@ -34,7 +34,6 @@ class Loopback {
   ~Loopback();
 
   const std::string& url() const { return url_; }
-  bool has_chat() const { return has_chat_; }  // the model has a chat template
 
  private:
   Loopback(base::ChildProcess child, std::filesystem::path folder)
@@ -43,7 +42,6 @@ class Loopback {
   base::ChildProcess child_;
   std::filesystem::path folder_;  // holds its messages; removed at the end
   std::string url_;
-  bool has_chat_ = false;
 };
 
 }  // namespace pawl::cli

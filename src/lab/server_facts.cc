@@ -155,6 +155,12 @@ Result<ServerFacts> read_server_facts(const Endpoint& endpoint, const base::Cloc
   return facts;
 }
 
+Result<std::optional<bool>> has_chat_template(const Endpoint& endpoint, const base::Clock& clock) {
+  PAWL_TRY(const auto props, ask_json(request_to(endpoint, "/props"), clock));
+  const Json* told = props ? props->find("has_chat_template") : nullptr;
+  return told != nullptr ? told->to_bool() : std::nullopt;
+}
+
 void describe(const Endpoint& endpoint, const ServerFacts& facts, Conditions& conditions) {
   conditions.endpoint = shown_url(endpoint.base_url);
   conditions.api = endpoint.is_chat ? "chat" : "completions";

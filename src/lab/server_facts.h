@@ -38,6 +38,11 @@ struct ServerFacts {
 // Error kNetwork when nobody answers at all; what a server does not know it need not know.
 base::Result<ServerFacts> read_server_facts(const Endpoint& endpoint, const base::Clock& clock);
 
+// Whether the server's model can be asked as a chat; nothing where the server does not tell. Error
+// kNetwork when nobody answers at all.
+base::Result<std::optional<bool>> has_chat_template(const Endpoint& endpoint,
+                                                    const base::Clock& clock);
+
 // Fills endpoint, api, model, server and version.
 void describe(const Endpoint& endpoint, const ServerFacts& facts, Conditions& conditions);
 

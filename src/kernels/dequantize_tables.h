@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code books of the GGUF formats IQ1 to IQ4 and MXFP4: constants of the file format, without
+// The code books of the GGUF formats IQ1 to IQ3: constants of the file format, without
 // which a file cannot be read. An index stored with the weights selects an entry; an entry holds
 // the small codes of eight (or four) neighbouring weights; a second, tiny table says what a code is
 // worth.
@@ -7,12 +7,9 @@
 
 #include <cstdint>
 
-namespace pawl::kernels {
+#include "kernels/code_books.h"
 
-// Values of a 4-bit code in IQ4_NL and IQ4_XS, and in MXFP4 (E2M1, doubled to be whole).
-constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                   1,    13,   25,  38,  53,  69,  89,  113};
-constexpr int8_t kMxfp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+namespace pawl::kernels {
 
 // Values of a code inside an entry.
 constexpr int8_t kIq1Values[4] = {-1, 0, 1, 0};          // code 3 does not occur

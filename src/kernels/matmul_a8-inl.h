@@ -29,10 +29,11 @@ struct GroupWeights {
 };
 
 // What the kernel takes off a code by way of the sums of x: the format's offset, or what made a
-// signed code unsigned.
+// signed code unsigned: of code books whose entries are small their offset, where that is less.
 template <class V>
 constexpr int code_offset(const PlaneFormat& format) {
-  if (format.code_book || format.bits() == 8) return V::kSignedCodes ? 0 : 128;
+  if (format.code_book != nullptr) return V::kSignedCodes ? format.offset : 128;
+  if (format.bits() == 8) return V::kSignedCodes ? 0 : 128;
   return format.offset;
 }
 
@@ -60,7 +61,7 @@ template <class V, int I, int kTokens>
 constexpr bool keeps_upper_nibbles() {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   return V::kTopOfByte && kTokens == 1 && kFormat.bits() == 4 && kFormat.offset == 0 &&
-         !kFormat.code_book && !kFormat.by_halves();
+         kFormat.code_book == nullptr && !kFormat.by_halves();
 }
 
 // Moves bit `from` of every byte to bit `to`; the bits around it are rubbish.
@@ -141,8 +142,9 @@ PAWL_INLINE inline void read_codes(const std::byte* planes, GroupWeights<V>& w) 
                                V::every_byte(1 << (kLowBits + kShift)));
     });
   }
-  if constexpr (kPlaneFormats[I].code_book) {
-    const typename V::Bytes book = V::code_book(kIq4CodeBook, V::kSignedCodes ? 0 : 128);
+  if constexpr (kPlaneFormats[I].code_book != nullptr) {
+    const typename V::Bytes book =
+        V::code_book(kPlaneFormats[I].code_book, code_offset<V>(kPlaneFormats[I]));
     unrolled<8>([&](auto i) PAWL_INLINE { w.code[i] = V::look_up(book, w.code[i]); });
   }
 }
@@ -174,8 +176,11 @@ PAWL_INLINE inline void read_scales(const std::byte* span, const SpanScales<V>& 
                                     int lane, GroupWeights<V>& w) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   constexpr int kShift = code_shift<V>(kFormat);
-  const std::byte* entry = span + kFormat.entry(k) + (kFormat.by_256() ? 1 : 2) * lane;
-  if constexpr (!kFormat.by_256()) {
+  constexpr bool kHalves = kFormat.scales == Scales::kHalf || kFormat.scales == Scales::kHalfMin;
+  const std::byte* entry = span + kFormat.entry(k) + (kHalves ? 2 : 1) * lane;
+  if constexpr (kFormat.scales == Scales::kPowers) {
+    w.scale[0] = V::powers(entry);
+  } else if constexpr (kHalves) {
     w.scale[0] = V::halves(entry);
     if constexpr (kShift > 0) {
       w.scale[0] = V::multiply(w.scale[0], V::every_float(1.0F / (1 << kShift)));
@@ -239,8 +244,9 @@ PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const T
   } else if constexpr (kOffset != 0) {
     sum = V::template pair_sum < begin == 0 ? -kOffset : 0, end == 8 ? -kOffset : 0 > (x.sums);
   }
+  constexpr bool kIsWide = kFormat.code_book != nullptr ? kFormat.offset == 0 : kFormat.bits() == 8;
   constexpr int kLargest =
-      kFormat.code_book ? 128 : (kFormat.bits() == 8 ? 128 : kFormat.max_code());
+      kIsWide ? 128 : (kFormat.code_book != nullptr ? 2 * kFormat.offset : kFormat.max_code());
   if constexpr (keeps_upper_nibbles<V, I, kTokens>()) {
     const typename V::Ints upper = V::template dot<kLargest, 4, end>(w.code, x.q, V::zero_ints());
     sum = V::template dot<kLargest, begin, 4>(w.code, x.q, sum);

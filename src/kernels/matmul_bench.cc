@@ -121,11 +121,13 @@ constexpr Shape kShapes[] = {
     {"square", Format::kQ2_K, 2048, 2048},
     {"square", Format::kIQ4_NL, 2048, 2048},
     {"square", Format::kIQ4_XS, 2048, 2048},
+    {"square", Format::kMXFP4, 2048, 2048},
     {"square", Format::kF16, 2048, 2048, true},
     {"square", Format::kBF16, 2048, 2048, true},
     {"square", Format::kF32, 2048, 2048, true},
     {"square-float-x", Format::kQ8_0, 2048, 2048, true},
     {"square-float-x", Format::kQ4_K, 2048, 2048, true},
+    {"square-float-x", Format::kMXFP4, 2048, 2048, true},
 };
 
 // The rows of a slice: a chunk of the matrix that takes about a millisecond.

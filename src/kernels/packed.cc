@@ -76,6 +76,7 @@ Sixteen k_codes(const uint8_t* g, int p, int at) {
 template <Format F>
 RowCodes file_codes(const uint8_t* g, int p) {
   if constexpr (F == Format::kQ4_0 || F == Format::kIQ4_NL) return nibble_codes(g + 2);
+  if constexpr (F == Format::kMXFP4) return nibble_codes(g + 1);
   if constexpr (F == Format::kQ4_1) return nibble_codes(g + 4);
   if constexpr (F == Format::kQ5_0) return with_fifth_bits(nibble_codes(g + 6), g + 2);
   if constexpr (F == Format::kQ5_1) return with_fifth_bits(nibble_codes(g + 8), g + 4);
@@ -188,6 +189,8 @@ void put_scales(const uint8_t* g, int p, int row, uint8_t* head, uint8_t* entry)
   if constexpr (F == Format::kQ4_0 || F == Format::kQ5_0 || F == Format::kQ8_0 ||
                 F == Format::kIQ4_NL) {
     half(entry, g);
+  } else if constexpr (F == Format::kMXFP4) {
+    entry[row] = g[0];
   } else if constexpr (F == Format::kQ4_1 || F == Format::kQ5_1) {
     half(entry, g);
     half(entry + 32, g + 2);

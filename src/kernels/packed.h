@@ -21,11 +21,12 @@
 //     1-bit  [16][4]            bit j = step j
 //   Most codes of 5 and 6 bits are there after one mask: taking the bits of all of them together
 //   from two planes bound the products with one token.
-//   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS: 4-bit. Q5_0 Q5_1 Q5_K: 5-bit. Q6_K: 6-bit. Q3_K: 2-bit, then the
-//   high bits 1-bit. Q2_K: 2-bit.
+//   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS MXFP4: 4-bit. Q5_0 Q5_1 Q5_K: 5-bit. Q6_K: 6-bit. Q3_K: 2-bit,
+//   then the high bits 1-bit. Q2_K: 2-bit.
 //
 //   spans of 64 columns (the last may lack its second planes), scales per 32-column group:
-//     Q4_0 Q5_0 Q8_0 IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16].
+//     Q4_0 Q5_0 Q8_0 IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16];
+//     MXFP4 u8 e[16], d = 2^(e - 128).
 //   spans of 256 columns, scales: f16 d[16]; Q2_K Q4_K Q5_K also f16 dmin[16]; then per 32-column
 //   group:
 //     Q4_K Q5_K u8 sc[16], u8 m[16]; IQ4_XS i8 ls[16]; Q6_K i8 sc[2][16]; Q3_K i8 sc[2][16] (32

@@ -103,7 +103,7 @@ TEST(Packed, TakesLessThanFourPercentMoreThanTheFile) {
 TEST(Packed, FormatsWithPlanesAreNamed) {
   for (Format format : kFormatsWithPlanes) EXPECT_TRUE(has_planes(format));
   for (Format format :
-       {Format::kF32, Format::kF16, Format::kBF16, Format::kIQ2_XXS, Format::kMXFP4}) {
+       {Format::kF32, Format::kF16, Format::kBF16, Format::kIQ2_XXS, Format::kTQ1_0}) {
     EXPECT_FALSE(has_planes(format));
   }
 }

@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/code_books.h"
 #include "kernels/formats.h"
 
 namespace pawl::kernels {
 
+// Those per 32 columns first.
 enum class Scales {
   kHalf,       // per 32 columns: f16 d[16]
+  kPowers,     // per 32 columns: u8 e[16], d = 2^(e - 128)
   kHalfMin,    // per 32 columns: f16 d[16], f16 m[16]
   kBytes,      // per 256: f16 d[16], f16 dmin[16]; per 32: u8 sc[16], u8 m[16]
   kNibbles16,  // per 256: f16 d[16], f16 dmin[16]; per 32: u8 [2][16] of sc | m << 4
@@ -21,16 +24,16 @@ enum class Scales {
 
 struct PlaneFormat {
   Format format;
-  int low_bits;    // bits of a code in the first planes: 8, 6, 5, 4 or 2
-  int high_bits;   // bits of a code in the second plane: 1 or 0
-  int offset;      // taken off every code
-  bool code_book;  // the code is an index into kIq4CodeBook
+  int low_bits;   // bits of a code in the first planes: 8, 6, 5, 4 or 2
+  int high_bits;  // bits of a code in the second plane: 1 or 0
+  int offset;     // taken off every code; with a code book: makes its small entries 0 or above
+  const int8_t* code_book;  // the code is an index into it; null: there is none
   Scales scales;
 
   constexpr int bits() const { return low_bits + high_bits; }
   constexpr int max_code() const { return (1 << bits()) - 1; }
   constexpr int plane_bytes() const { return 64 * bits(); }  // of 32 columns
-  constexpr bool by_256() const { return scales != Scales::kHalf && scales != Scales::kHalfMin; }
+  constexpr bool by_256() const { return scales > Scales::kHalfMin; }
   constexpr bool by_halves() const {
     return scales == Scales::kNibbles16 || scales == Scales::kSigned16;
   }
@@ -42,7 +45,8 @@ struct PlaneFormat {
   constexpr int span_groups() const { return by_256() ? 8 : 2; }
   constexpr int head_bytes() const { return by_256() ? (has_min() ? 64 : 32) : 0; }
   constexpr int entry_bytes() const {
-    return scales == Scales::kHalfMin ? 64 : (scales == Scales::kSigned ? 16 : 32);
+    if (scales == Scales::kHalfMin) return 64;
+    return scales == Scales::kSigned || scales == Scales::kPowers ? 16 : 32;
   }
   constexpr int scale_bytes() const { return head_bytes() + span_groups() * entry_bytes(); }
   constexpr int span_bytes() const { return scale_bytes() + span_groups() * plane_bytes(); }
@@ -59,18 +63,19 @@ struct PlaneFormat {
 
 // Internal linkage, so that files of any instruction set may include it.
 constexpr PlaneFormat kPlaneFormats[] = {
-    {Format::kQ4_0, 4, 0, 8, false, Scales::kHalf},
-    {Format::kQ4_1, 4, 0, 0, false, Scales::kHalfMin},
-    {Format::kQ5_0, 5, 0, 16, false, Scales::kHalf},
-    {Format::kQ5_1, 5, 0, 0, false, Scales::kHalfMin},
-    {Format::kQ8_0, 8, 0, 128, false, Scales::kHalf},
-    {Format::kIQ4_NL, 4, 0, 0, true, Scales::kHalf},
-    {Format::kIQ4_XS, 4, 0, 0, true, Scales::kSigned},
-    {Format::kQ4_K, 4, 0, 0, false, Scales::kBytes},
-    {Format::kQ5_K, 5, 0, 0, false, Scales::kBytes},
-    {Format::kQ6_K, 6, 0, 32, false, Scales::kSigned16},
-    {Format::kQ3_K, 2, 1, 4, false, Scales::kSigned16},
-    {Format::kQ2_K, 2, 0, 0, false, Scales::kNibbles16},
+    {Format::kQ4_0, 4, 0, 8, nullptr, Scales::kHalf},
+    {Format::kQ4_1, 4, 0, 0, nullptr, Scales::kHalfMin},
+    {Format::kQ5_0, 5, 0, 16, nullptr, Scales::kHalf},
+    {Format::kQ5_1, 5, 0, 0, nullptr, Scales::kHalfMin},
+    {Format::kQ8_0, 8, 0, 128, nullptr, Scales::kHalf},
+    {Format::kIQ4_NL, 4, 0, 0, kIq4Values, Scales::kHalf},
+    {Format::kIQ4_XS, 4, 0, 0, kIq4Values, Scales::kSigned},
+    {Format::kMXFP4, 4, 0, 12, kMxfp4Values, Scales::kPowers},
+    {Format::kQ4_K, 4, 0, 0, nullptr, Scales::kBytes},
+    {Format::kQ5_K, 5, 0, 0, nullptr, Scales::kBytes},
+    {Format::kQ6_K, 6, 0, 32, nullptr, Scales::kSigned16},
+    {Format::kQ3_K, 2, 1, 4, nullptr, Scales::kSigned16},
+    {Format::kQ2_K, 2, 0, 0, nullptr, Scales::kNibbles16},
 };
 constexpr int kPlaneFormatCount = sizeof(kPlaneFormats) / sizeof(kPlaneFormats[0]);
 
@@ -90,9 +95,5 @@ static inline const PlaneFormat* find_plane_format(Format format) {
 constexpr bool is_number(Format format) {
   return format == Format::kF32 || format == Format::kF16 || format == Format::kBF16;
 }
-
-// The 16 values an IQ4 code stands for.
-constexpr int8_t kIq4CodeBook[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                     1,    13,   25,  38,  53,  69,  89,  113};
 
 }  // namespace pawl::kernels

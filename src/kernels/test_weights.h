@@ -28,8 +28,9 @@ inline constexpr Format kAllFormats[] = {
     Format::kIQ2_S,   Format::kIQ1_M,  Format::kTQ1_0,   Format::kTQ2_0,  Format::kMXFP4};
 
 inline constexpr Format kFormatsWithPlanes[] = {
-    Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,   Format::kQ2_K,
-    Format::kQ3_K, Format::kQ4_K, Format::kQ5_K, Format::kQ6_K, Format::kIQ4_NL, Format::kIQ4_XS};
+    Format::kQ4_0,   Format::kQ4_1,   Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,
+    Format::kQ2_K,   Format::kQ3_K,   Format::kQ4_K, Format::kQ5_K, Format::kQ6_K,
+    Format::kIQ4_NL, Format::kIQ4_XS, Format::kMXFP4};
 
 // Zeroed memory, 64-byte aligned, of `size` bytes rounded up to 64. What is large stands on huge
 // pages where the system grants them: with pages of 4 KB one core reads at about half the rate.
@@ -116,8 +117,10 @@ inline std::vector<std::byte> random_row(Format format, int64_t cols, float magn
   for (int64_t g = 0; g < static_cast<int64_t>(row.size()); g += info.group_bytes) {
     if (fields.d >= 0) put_half(g + fields.d);
     if (fields.second >= 0) put_half(g + fields.second);
-    if (format == Format::kMXFP4)
-      row[static_cast<size_t>(g)] = static_cast<std::byte>(120 + random() % 16);
+    if (format == Format::kMXFP4) {  // an exponent; without magnitude the smallest there are
+      const uint32_t least = magnitude == 0 ? 0 : magnitude > 1e4F ? 240 : 120;
+      row[static_cast<size_t>(g)] = static_cast<std::byte>(least + random() % 16);
+    }
     if (format ==
         Format::kIQ1_M) {  // the exponent's nibble of the scale, spread over the group's end
       std::byte& top = row[static_cast<size_t>(g) + 55];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From row-blocks back to weights: what packing is held against, and what the definition reads.
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -68,6 +69,9 @@ void read_scales(const PlaneFormat& format, const uint8_t* block, int64_t group,
       switch (format.scales) {
         case Scales::kHalf:
           scale = half_at(entry, row);
+          break;
+        case Scales::kPowers:
+          scale = std::ldexp(1.0f, entry[row] - 128);
           break;
         case Scales::kHalfMin:
           scale = half_at(entry, row);
@@ -145,8 +149,8 @@ void read_group(Format format, const std::byte* block, int64_t group, PackedGrou
     for (int i = 0; i < 4; ++i) {
       for (int row = 0; row < kRowsPerBlock; ++row) {
         const int code = four[4 * row + i];
-        out->code[4 * step + i][row] =
-            static_cast<int16_t>(planes->code_book ? kIq4CodeBook[code] : code - planes->offset);
+        out->code[4 * step + i][row] = static_cast<int16_t>(
+            planes->code_book != nullptr ? planes->code_book[code] : code - planes->offset);
       }
     }
   }

@@ -90,6 +90,13 @@ struct Avx2 {
   static Floats unsigned_bytes(const std::byte* p) {
     return to_floats(_mm256_cvtepu8_epi32(eight(p)));
   }
+  // 2^(e - 128) of each byte e; the first two are subnormal.
+  static Floats powers(const std::byte* p) {
+    const __m256i e = _mm256_cvtepu8_epi32(eight(p)), one = _mm256_set1_epi32(1);
+    const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), _mm256_min_epi32(e, one));
+    const __m256i large = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
+    return _mm256_castsi256_ps(_mm256_max_epi32(small, large));
+  }
   static Floats signed_bytes(const std::byte* p) {
     return to_floats(_mm256_cvtepi8_epi32(eight(p)));
   }

@@ -83,6 +83,13 @@ struct Avx512 {
   static Floats unsigned_bytes(const std::byte* p) {
     return to_floats(_mm512_cvtepu8_epi32(sixteen(p)));
   }
+  // 2^(e - 128) of each byte e; the first two are subnormal.
+  static Floats powers(const std::byte* p) {
+    const __m512i e = _mm512_cvtepu8_epi32(sixteen(p)), one = _mm512_set1_epi32(1);
+    const __m512i small = _mm512_sllv_epi32(_mm512_set1_epi32(0x200000), _mm512_min_epi32(e, one));
+    const __m512i large = _mm512_slli_epi32(_mm512_sub_epi32(e, one), 23);
+    return _mm512_castsi512_ps(_mm512_max_epi32(small, large));
+  }
   static Floats signed_bytes(const std::byte* p) {
     return to_floats(_mm512_cvtepi8_epi32(sixteen(p)));
   }

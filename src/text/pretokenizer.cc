@@ -147,12 +147,11 @@ int cut_piece(const Cut& cut, const pcre2_code* code, Matcher& matcher, std::str
     const int rc = matcher.next(code, piece, from, match_begin, match_end);
     if (rc < 0) return rc;
     if (rc == 0) break;
-    if (cut.kind == CutKind::kIsolate) {
-      push_end(ends, begin + match_begin);
-      push_end(ends, begin + match_end);
-    } else {
+    push_end(ends, begin + match_begin);
+    if (cut.kind == CutKind::kThreesFromEnd) {
       push_threes(piece.substr(match_begin, match_end - match_begin), begin + match_begin, ends);
     }
+    push_end(ends, begin + match_end);
     from = match_end;
   }
   push_end(ends, end);

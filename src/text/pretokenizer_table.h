@@ -11,7 +11,7 @@ namespace pawl::text {
 
 enum class CutKind {
   kIsolate,        // a match is a piece; so is what stands between matches
-  kThreesFromEnd,  // a match is cut into threes of characters, counted from its end
+  kThreesFromEnd,  // a match is cut on, into threes of characters counted from its end
 };
 
 // `\s` and `\S` mean Unicode's White_Space; everything else as PCRE2 has it in UTF and UCP mode.
@@ -31,7 +31,11 @@ struct PretokenizerRow {
 // The row that has the name, or nullptr.
 const PretokenizerRow* find_pretokenizer(std::string_view name);
 
-// All names, separated by spaces.
+// Whether this name stands for merging of characters instead of bytes, which is not here: no row
+// would do in its place.
+bool merges_characters(std::string_view name);
+
+// All names of rows, separated by spaces.
 std::string pretokenizer_names();
 
 }  // namespace pawl::text

@@ -120,6 +120,12 @@ base::Result<const PretokenizerRow*> choose_row(const gguf::Metadata& metadata,
   PAWL_TRY(const std::string_view name, metadata.get_string(kPreKey));
   const PretokenizerRow* row = find_pretokenizer(name);
   if (row != nullptr) return row;
+  if (merges_characters(name)) {
+    return Error{ErrorCode::kUnsupported,
+                 std::string(kPreKey) + ": " + base::quoted_text(name) +
+                     " merges characters instead of bytes, which is not supported",
+                 kPreKey};
+  }
   return Error{
       ErrorCode::kUnsupported,
       std::string(kPreKey) + ": " + base::quoted_text(name) +

@@ -118,7 +118,7 @@ struct Architecture {
   Presence qk_norm_weights = Presence::kRequired;  // without them there is no such norm
 
   bool rotates = true;          // q and k, by their positions
-  bool rotates_by_key = false;  // only where "rope.scaling.finetuned" says so
+  bool rotates_by_key = false;  // not where "rope.scaling.finetuned" is false
   kernels::RopeLayout rope_layout = kernels::RopeLayout::kHalves;
   bool has_learned_positions = false;
   float alibi_max_bias = 0;    // of files that do not say; 0 and no key: no ALiBi

@@ -131,7 +131,7 @@ Result<void> read_ropes(const Keys& keys, ModelConfig& config) {
   const Architecture& row = *config.architecture;
   bool rotates = row.rotates;
   if (row.rotates_by_key) {
-    PAWL_TRY(rotates, keys.flag_or("rope.scaling.finetuned", false));
+    PAWL_TRY(rotates, keys.flag_or("rope.scaling.finetuned", true));
   }
   if (!rotates) {
     for (LayerConfig& layer : config.layers) layer.rope = -1;

@@ -37,6 +37,8 @@ struct StateConfig {
   int heads = 0;      // that share a rate: Mamba-2, delta net
   int groups = 0;     // Mamba-2: of heads that read and write alike; delta net: key heads
   int step_rank = 0;  // Mamba: of the step sizes
+  // Mamba: what the input chooses (steps, what is written, what is read) is normed, without weights
+  bool norms_chosen = false;
   int head_dim() const { return heads == 0 ? 0 : inner / heads; }
 };
 

@@ -56,6 +56,7 @@ Result<void> WeightLoader::find_feed_forward(int64_t hidden, const std::string& 
 }
 
 // ---- experts
+// Gate and up may be one tensor, in each expert the gate's rows first.
 Result<void> WeightLoader::find_experts(Experts& experts) {
   const int64_t count = config_.experts;
   const std::string router = prefix_ + "ffn_gate_inp";
@@ -65,10 +66,20 @@ Result<void> WeightLoader::find_experts(Experts& experts) {
            vector(prefix_ + "exp_probs_b.bias", count, Presence::kOptional));
   experts.all.resize(static_cast<size_t>(count));
   const int64_t hidden = config_.expert_hidden, width = config_.width;
-  PAWL_TRY_VOID(find_expert_matrices("ffn_gate_exps", hidden, width, &FeedForward::gate,
-                                     &FeedForward::gate_bias, experts));
-  PAWL_TRY_VOID(find_expert_matrices("ffn_up_exps", hidden, width, &FeedForward::up,
-                                     &FeedForward::up_bias, experts));
+  const std::string both = prefix_ + "ffn_gate_up_exps.weight";
+  if (tensors_.has(both) && row_.expert_bias == Presence::kNever) {
+    PAWL_TRY(const gguf::TensorView* tensor, tensors_.find(both, {width, 2 * hidden, count}, true));
+    for (int64_t e = 0; e < count; ++e) {
+      FeedForward& expert = experts.all[static_cast<size_t>(e)];
+      pending_.push_back({tensor, &expert.gate, 2 * e * hidden, hidden});
+      pending_.push_back({tensor, &expert.up, (2 * e + 1) * hidden, hidden});
+    }
+  } else {
+    PAWL_TRY_VOID(find_expert_matrices("ffn_gate_exps", hidden, width, &FeedForward::gate,
+                                       &FeedForward::gate_bias, experts));
+    PAWL_TRY_VOID(find_expert_matrices("ffn_up_exps", hidden, width, &FeedForward::up,
+                                       &FeedForward::up_bias, experts));
+  }
   PAWL_TRY_VOID(find_expert_matrices("ffn_down_exps", width, hidden, &FeedForward::down,
                                      &FeedForward::down_bias, experts));
   if (config_.shared_hidden == 0) return {};

@@ -107,6 +107,7 @@ class Forward {
   void short_convolution(int layer, const float* x);
   // layer_mamba.cc
   void mamba(int layer, const float* x);
+  void norm_chosen();
   void scan_channels(int layer, size_t segment, int64_t begin, int64_t end);
   void mamba2(int layer, const float* x);
   void find_decays(int layer);

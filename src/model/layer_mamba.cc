@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mamba (arXiv 2312.00752 §3, algorithm 2) and Mamba-2 (arXiv 2405.21060 §7). Each channel has a
 // few states, which decay by a rate times a step that the input chooses; what is written to them
-// and read from them is chosen by the input too. In Mamba a rate belongs to a channel and state, in
-// Mamba-2 to a head of channels.
+// and read from them is chosen by the input too; in Falcon Mamba (arXiv 2410.05355 §3.1) all three
+// are normed. In Mamba a rate belongs to a channel and state, in Mamba-2 to a head of channels.
 #include "model/forward.h"
 
 namespace pawl::model {
@@ -23,6 +23,7 @@ void Forward::mamba(int layer, const float* x) {
   const Product chosen[] = {{&w.step_down, s.step_down, nullptr},
                             {&w.write_read, s.write_read, nullptr}};
   multiply(s.channels, tokens_, chosen);
+  if (c.norms_chosen) norm_chosen();
   const Product step{&w.step, s.steps, w.step_bias.data()};
   multiply(s.step_down, tokens_, {&step, 1});
   run_by_segment(c.inner, kChannelTile, [&](size_t segment, int64_t begin, int64_t end) {
@@ -30,6 +31,19 @@ void Forward::mamba(int layer, const float* x) {
   });
   const Product out{&w.out, scratch_.added, nullptr};
   multiply(s.mixed, tokens_, {&out, 1});
+}
+
+void Forward::norm_chosen() {
+  const StateConfig& c = model_->config().state;
+  pool_.run(tokens_, 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      float* steps = scratch_.state.step_down + t * c.step_rank;
+      float* written = scratch_.state.write_read + t * 2 * c.states;
+      norm(steps, nullptr, nullptr, c.step_rank, steps);
+      norm(written, nullptr, nullptr, c.states, written);
+      norm(written + c.states, nullptr, nullptr, c.states, written + c.states);
+    }
+  });
 }
 
 // Channels [begin, end) of all positions of a segment, in order.

@@ -51,14 +51,7 @@ Result<void> read_state_space(const Keys& keys, ModelConfig& config) {
   PAWL_TRY(s.states, keys.size("ssm.state_size", kMaxHeadDimension));
   if (config.architecture->mixer == Mixer::kMamba) {
     PAWL_TRY(s.step_rank, keys.size("ssm.time_step_rank"));
-    PAWL_TRY(const bool norms_steps, keys.flag_or("ssm.dt_b_c_rms", false));
-    if (norms_steps) {
-      return base::Error{base::ErrorCode::kUnsupported,
-                         "key '" + keys.name("ssm.dt_b_c_rms") +
-                             "': norms of step sizes and of what is read and written are not "
-                             "supported",
-                         ""};
-    }
+    PAWL_TRY(s.norms_chosen, keys.flag_or("ssm.dt_b_c_rms", false));
     s.channels = s.inner;
     return {};
   }

@@ -127,6 +127,35 @@ std::optional<std::string> tiny_table() {
   return table;
 }
 
+std::optional<std::string> look_alike_table() {
+  const auto json = tests::golden_path("look_alikes/look_alikes.json");
+  if (!json) return std::nullopt;
+  const auto sequences = sequences_of(tests::read_json(*json));
+  std::set<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(*json).parent_path())) {
+    if (entry.path().extension() == ".gguf") names.insert(entry.path().stem().string());
+  }
+  std::vector<int> wanted;
+  for (const auto& ids : sequences) wanted.push_back(static_cast<int>(ids.size()));
+  std::string table =
+      "| model | architecture | reference: max \\|Δlogit\\| | fast: mean KL | fast: largest KL |\n"
+      "| --- | --- | --- | --- | --- |\n";
+  for (const std::string& name : names) {
+    const std::string path = *tests::golden_path("look_alikes/" + name + ".gguf");
+    const tests::Npy exact =
+        tests::read_npy(*tests::golden_path("look_alikes/" + name + ".logits.npy"));
+    const Distance d = distance(exact.data, rows_of(path, Precision::kReference, sequences, wanted),
+                                rows_of(path, Precision::kFast, sequences, wanted),
+                                static_cast<size_t>(exact.cols));
+    const std::string architecture(
+        gguf::open(path).value()->metadata().get_string("general.architecture").value());
+    table += "| " + name + " | `" + architecture + "` | " + rounded(d.worst) + " | " +
+             rounded(d.mean_kl) + " | " + rounded(d.worst_kl) + " |\n";
+  }
+  return table;
+}
+
 std::optional<std::string> type_table() {
   const auto json = tests::golden_path("quants/quants.json");
   const auto npy = tests::golden_path("quants/logits.npy");
@@ -179,6 +208,10 @@ void expect_table(const std::string& name, const std::optional<std::string>& tab
 
 TEST(ModelsPage, SaysWhatTheSmallModelsGive) {
   expect_table("tiny", tiny_table());
+}
+
+TEST(ModelsPage, SaysWhatTheLookAlikesGive) {
+  expect_table("look_alikes", look_alike_table());
 }
 
 TEST(ModelsPage, SaysWhatTheTensorTypesGive) {

@@ -33,6 +33,7 @@ struct BenchFlags {
   std::string depths = "0";
   std::string batches = "1,8";
   int64_t repetitions = 5;
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -45,6 +46,7 @@ struct BenchFlags {
     line.integer(
         {"-r,--reps", "N", "repetitions, each a round over all rows; a warm-up is not counted"},
         repetitions, 1, 10000);
+    model.declare(line);
     add_common_options(line, common, "1");
   }
 };
@@ -115,6 +117,8 @@ Json to_json(const ModelSession& session, const probe::BenchOptions& options,
   machine["read_GBps"] = report.limits.read_bytes_per_s * 1e-9;
   machine["best_read_GBps"] = report.best_read_bytes_per_s * 1e-9;
   machine["int8_GOPS"] = report.limits.int8_operations_per_s * 1e-9;
+  document["kv_type"] = kernels::kv_type_name(session.runtime->kv_type());
+  document["adapters"] = session.adapters_json();
   document["repetitions"] = options.repetitions;
   document["seed"] = options.seed;
   document["rows"] = Json::array();
@@ -125,9 +129,11 @@ Json to_json(const ModelSession& session, const probe::BenchOptions& options,
 }
 
 void print_table(const ModelSession& session, const probe::BenchReport& report) {
-  fmt::print("{} · {} · {} threads · {}\n", session.name,
+  fmt::print("{} · {} · {} threads · {} · keys and values {}{}\n", session.name,
              probe::cpu_name().value_or("a processor without a name"),
-             session.runtime->pool().threads(), session.runtime->kernels().name);
+             session.runtime->pool().threads(), session.runtime->kernels().name,
+             kernels::kv_type_name(session.runtime->kv_type()),
+             session.adapters.empty() ? "" : " · with adapters");
   fmt::print("limits measured here: reads {:.1f} GB/s (at best {:.1f}) · int8 {:.0f} GOP/s\n\n",
              report.limits.read_bytes_per_s * 1e-9, report.best_read_bytes_per_s * 1e-9,
              report.limits.int8_operations_per_s * 1e-9);
@@ -183,7 +189,7 @@ Result<ExitStatus> bench_command(const Arguments& arguments) {
   const base::SteadyClock clock;
   const InterruptWatch interrupt;
   PAWL_TRY(const ModelSession session,
-           ModelSession::open(flags.common, false, clock, interrupt.token()));
+           ModelSession::open(flags.common, false, clock, interrupt.token(), flags.model));
   Result<probe::BenchReport> report = [&] {
     const ProgressLine progress(flags.common.is_quiet, options.repetitions);
     return probe::bench(*session.runtime, options, clock, interrupt.token(),

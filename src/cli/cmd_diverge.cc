@@ -40,6 +40,7 @@ struct DivergeFlags {
   int64_t count = 200;
   int64_t within = kDefaultWithin;
   std::optional<std::string> out;
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -51,6 +52,7 @@ struct DivergeFlags {
     line.integer({"--within", "K", "tokens behind the changed word, for the answer in one number"},
                  within, 1, kMostWithin);
     line.text({"--out", "F.jsonl", "keeps each result; goes on from those that are there"}, out);
+    model.declare(line);
     add_common_options(line, common, "1: which word is changed");
   }
 };
@@ -82,6 +84,8 @@ Json header_of(const ModelSession& session, const std::string& model_sha256,
   header["model_sha256"] = model_sha256;
   header["prompts_sha256"] = sha256_of(prompts);
   header["precision"] = "fast";
+  header["kv_type"] = kernels::kv_type_name(session.runtime->kv_type());
+  header["adapters"] = session.adapters_json();
   header["tokens"] = options.tokens;
   header["seed"] = options.seed;
   return header;
@@ -253,7 +257,8 @@ Result<ExitStatus> diverge_command(const Arguments& arguments) {
   PAWL_TRY(const std::vector<std::string> prompts, read_prompts(flags));
   const base::SteadyClock clock;
   const InterruptWatch interrupt;
-  PAWL_TRY(ModelSession session, ModelSession::open(flags.common, false, clock, interrupt.token()));
+  PAWL_TRY(ModelSession session,
+           ModelSession::open(flags.common, false, clock, interrupt.token(), flags.model));
   return measure(session, prompts, flags, clock, interrupt.token());
 }
 

@@ -41,6 +41,7 @@ struct PhasesFlags {
   int64_t rounds = 5;
   std::optional<std::string> hardware;
   probe::Deployment deployment;
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -67,6 +68,7 @@ struct PhasesFlags {
                 deployment.prefill_share, 0.001, 1);
     line.number({"--decode-share", "X", "of the bandwidth that decode reaches"},
                 deployment.decode_share, 0.001, 1);
+    model.declare(line);
     add_common_options(line, common, "1");
   }
 };
@@ -205,7 +207,7 @@ Result<ExitStatus> measure(const CommandLine& line, const PhasesFlags& flags) {
   const base::SteadyClock clock;
   const InterruptWatch interrupt;
   PAWL_TRY(const ModelSession session,
-           ModelSession::open(flags.common, false, clock, interrupt.token()));
+           ModelSession::open(flags.common, false, clock, interrupt.token(), flags.model));
   const int64_t room = session.runtime->model()->config().context_length - options.steps - 1;
   if (!flags.prompts && room >= 2) {
     std::erase_if(options.prompts, [&](int64_t length) { return length > room; });

@@ -38,6 +38,7 @@ struct TraceFlags {
   std::optional<std::string> out, report;
   int64_t top = 5;
   bool is_reference = false;
+  ModelFlags model;
   CommonOptions common;
 
   void declare(CommandLine& line) {
@@ -54,6 +55,7 @@ struct TraceFlags {
         report);
     line.integer({"--top", "N", "entries of each row"}, top, 1, 1000);
     policy.declare(line);
+    model.declare(line);
     add_common_options(line, common, "drawn, and written in the trace");
   }
 };
@@ -181,8 +183,8 @@ Result<ExitStatus> trace_command(const Arguments& arguments) {
   PAWL_TRY(const policy::Policy policy, flags.policy.policy(line, flags.common.seed));
   const base::SteadyClock clock;
   const InterruptWatch interrupt;
-  PAWL_TRY(ModelSession session,
-           ModelSession::open(flags.common, flags.is_reference, clock, interrupt.token()));
+  PAWL_TRY(ModelSession session, ModelSession::open(flags.common, flags.is_reference, clock,
+                                                    interrupt.token(), flags.model));
   PAWL_TRY(const Prompt prompt, read_prompt(line, flags.prompt, *session.runtime, clock));
   return trace(session, prompt, policy, flags, clock, interrupt.token());
 }

@@ -81,8 +81,16 @@ Result<void> compute(const probe::Trace& trace, CommonOptions common, bool has_m
     PAWL_TRY(const std::string sha256, sha256_of_file(path));
     verdicts.push_back(probe::verify_model(trace.header, common.model, sha256));
     if (!probe::all_hold(verdicts)) return {};
-    PAWL_TRY(session,
-             ModelSession::open(common, trace.header.is_reference, clock, interrupt.token()));
+    ModelFlags flags;
+    if (!trace.header.is_reference) flags.kv = trace.header.kv_type;
+    for (const probe::TraceAdapter& adapter : trace.header.adapters) {
+      PAWL_TRY(const std::string adapter_sha256, sha256_of_file(adapter.path));
+      verdicts.push_back(probe::verify_adapter(adapter, adapter_sha256));
+      if (!probe::all_hold(verdicts)) return {};
+      flags.adapters.push_back(fmt::format("{}={}", adapter.path, adapter.scale));
+    }
+    PAWL_TRY(session, ModelSession::open(common, trace.header.is_reference, clock,
+                                         interrupt.token(), flags));
   }
   PAWL_TRY(auto computed, probe::verify_by_computing(trace, *session->runtime,
                                                      common.seed.value_or(kDefaultSeed)));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace pawl::cli {
 
 using base::Error;
@@ -13,8 +15,9 @@ void ModelFlags::declare(CommandLine& line) {
   line.texts({"--lora", "FILE[=SCALE]", "adds a LoRA adapter in GGUF, times SCALE; repeatable"},
              adapters);
   line.text({"--kv", "TYPE",
-             "what keys and values are kept as: f16, or q8_0 for about half the memory "
-             "(docs/models.md tells what it costs)"},
+             "what keys and values are kept as: f16, q8_0 for about half the memory, or f16+q8_0 "
+             "for keys in f16 and values in q8_0, which q8_0 means where keys have biases "
+             "(docs/models.md tells what each costs)"},
             kv);
 }
 
@@ -26,12 +29,15 @@ base::Result<ModelOptions> read_model_flags(const ModelFlags& flags, bool is_ref
       return Error{ErrorCode::kInvalidArgument, "--lora: " + source.error().message, text};
     options.adapters.push_back(std::move(*source));
   }
-  if (flags.kv == "q8_0") {
-    options.kv_type = kernels::KvType::kQ8_0;
-  } else if (flags.kv != "f16") {
+  constexpr kernels::KvType kTypes[] = {kernels::KvType::kF16, kernels::KvType::kQ8_0,
+                                        kernels::KvType::kF16Q8_0};
+  const auto* type = std::ranges::find(kTypes, flags.kv, kernels::kv_type_name);
+  if (type == std::end(kTypes)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is neither f16 nor q8_0", flags.kv.substr(0, 40)), "--kv"};
+                 fmt::format("'{}' is none of f16, q8_0 and f16+q8_0", flags.kv.substr(0, 40)),
+                 "--kv"};
   }
+  options.kv_type = *type;
   if (is_reference && options.kv_type != kernels::KvType::kF16) {
     return Error{ErrorCode::kInvalidArgument,
                  "--reference keeps keys and values in 32 bits: --kv has no part in it", "--kv"};

@@ -53,9 +53,21 @@ Result<ModelSession> ModelSession::open(const CommonOptions& common, bool is_ref
   }
   PAWL_TRY(session.runtime, engine::Runtime::open(session.path, options));
   session.load_ms = ms_between(start_ns, clock.now_ns());
+  session.adapters = of_model.adapters;
   for (const auto& warning : session.runtime->warnings()) base::log_warning(warning);
   if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "interrupted", ""};
   return session;
+}
+
+base::Json ModelSession::adapters_json() const {
+  base::Json json = base::Json::array();
+  for (const model::AdapterSource& adapter : adapters) {
+    base::Json one;
+    one["path"] = adapter.path;
+    one["scale"] = static_cast<double>(adapter.scale);
+    json.push_back(std::move(one));
+  }
+  return json;
 }
 
 std::string ModelSession::piece(base::TokenId id) const {

@@ -44,9 +44,12 @@ struct ModelSession {
   std::string path;
   std::unique_ptr<engine::Runtime> runtime;
   double load_ms = 0;
+  std::vector<model::AdapterSource> adapters;
 
   // A token's bytes for people and JSON: control tokens are shown.
   std::string piece(base::TokenId id) const;
+  // [{path, scale}], of the adapters
+  base::Json adapters_json() const;
 };
 
 struct Prompt {

@@ -103,6 +103,8 @@ Json conditions_json(const PhasesReport& report) {
   json["isa"] = runtime.kernels().name;
   json["threads"] = runtime.pool().threads();
   json["precision"] = "fast";
+  json["kv_type"] = kernels::kv_type_name(runtime.kv_type());
+  json["adapters"] = report.session.adapters_json();
   json["step_tokens"] = report.samples.step_tokens;
   json["rounds"] = report.options.rounds;
   json["decode_steps"] = report.options.steps;

@@ -86,7 +86,7 @@ Json properties_of(const Parts& parts, const engine::ServiceLimits& limits) {
   json["max_sequences"] = limits.engine.max_sequences;
   json["max_waiting"] = limits.max_waiting;
   json["kv_positions"] = limits.engine.kv_positions;
-  json["kv_type"] = parts.session.runtime->kv_type() == kernels::KvType::kQ8_0 ? "q8_0" : "f16";
+  json["kv_type"] = kernels::kv_type_name(parts.session.runtime->kv_type());
   return json;
 }
 

@@ -42,6 +42,11 @@ Result<probe::TraceHeader> trace_header(const ModelSession& session, const Promp
            runtime.model()->file()->metadata().get_string("tokenizer.ggml.model"));
   header.isa = runtime.kernels().name;
   header.is_reference = runtime.precision() == model::Precision::kReference;
+  header.kv_type = kernels::kv_type_name(runtime.kv_type());
+  for (const model::AdapterSource& adapter : session.adapters) {
+    PAWL_TRY(std::string sha256, sha256_of_file(adapter.path));
+    header.adapters.push_back({adapter.path, std::move(sha256), adapter.scale});
+  }
   header.threads = runtime.pool().threads();
   header.policy = policy;
   header.prompt = prompt.ids;

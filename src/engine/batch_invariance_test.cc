@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values(0.0, 1.0), testing::Values(KvType::kF16)),
     name_of);
 INSTANTIATE_TEST_SUITE_P(CodedCache, BatchInvariance,
-                         testing::Combine(testing::Values("tiny/gemma3", "tiny/qwen3",
+                         testing::Combine(testing::Values("tiny/gemma3", "tiny/qwen2", "tiny/qwen3",
                                                           "tiny/deepseek2-mla", "tiny/lfm2"),
                                           testing::Values(1.0), testing::Values(KvType::kQ8_0)),
                          name_of);

@@ -28,8 +28,9 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
   // What is needed again (a text of the vocabulary, a row of the embedding) is read again.
   runtime->model_->file()->release_all();
   runtime->precision_ = options.precision;
-  runtime->kv_type_ = model::kv_type_of(options.precision, options.kv_type);
-  PAWL_TRY_VOID(runtime->model_->check_kv_type(runtime->kv_type_));
+  const kernels::KvType wanted = model::kv_type_of(options.precision, options.kv_type);
+  runtime->kv_type_ = runtime->model_->kv_type_for(wanted);
+  runtime->keeps_keys_whole_ = runtime->kv_type_ != wanted;
   const size_t rows = static_cast<size_t>(runtime->model_->config().vocabulary);
   if (runtime->tokenizer_->vocab().size() != rows) {
     return base::Error{
@@ -43,6 +44,11 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
 
 std::vector<std::string> Runtime::warnings() const {
   std::vector<std::string> warnings(tokenizer_->warnings().begin(), tokenizer_->warnings().end());
+  if (keeps_keys_whole_) {
+    warnings.push_back(
+        "keys of this model have biases, which 8-bit codes do not hold well: they stay in f16, "
+        "values are q8_0");
+  }
   const std::vector<std::string>& unused = model_->unused_tensors();
   if (!unused.empty()) {
     std::string names;

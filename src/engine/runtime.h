@@ -24,8 +24,9 @@ struct RuntimeOptions {
   int threads = 0;            // 0: the CPUs this process may use
   std::string_view isa = {};  // a kernel variant by name; empty: $PAWL_ISA, else the best
   model::Precision precision = model::Precision::kFast;
-  std::string_view pretokenizer = {};               // by name; empty: the one the file names
-  kernels::KvType kv_type = kernels::KvType::kF16;  // of keys and values; the reference has f32
+  std::string_view pretokenizer = {};  // by name; empty: the one the file names
+  // Of keys and values, as Model::kv_type_for has it; the reference has f32.
+  kernels::KvType kv_type = kernels::KvType::kF16;
   std::span<const model::AdapterSource> adapters = {};
 };
 
@@ -51,7 +52,8 @@ class Runtime {
   kernels::KvType kv_type() const { return kv_type_; }
   int64_t kv_block_bytes() const { return model_->kv_layout(kv_type_).block_bytes(); }
 
-  // Things about the file that a user should hear of, one line each; usually none.
+  // Things about the model and how it is run that a user should hear of, one line each; usually
+  // none.
   std::vector<std::string> warnings() const;
 
  private:
@@ -63,6 +65,7 @@ class Runtime {
   std::unique_ptr<text::Tokenizer> tokenizer_;
   model::Precision precision_ = model::Precision::kFast;
   kernels::KvType kv_type_ = kernels::KvType::kF16;
+  bool keeps_keys_whole_ = false;  // though codes were asked for
 };
 
 }  // namespace pawl::engine

@@ -16,8 +16,8 @@ namespace pawl::kernels {
 namespace {
 
 // One thread's memory for a tile: the scores of one block, and the running softmax of one span. The
-// floats of acc, [kAttentionRows][value_dim], follow it, then a block's keys and values as floats
-// where the cache holds codes.
+// floats of acc, [kAttentionRows][value_dim], follow it, then the scales of a block's keys or
+// values where the cache holds codes.
 struct alignas(64) AttentionScratch {
   float p[kAttentionRows][kKvBlock];  // scores, then their exponentials
   float m[kAttentionRows];
@@ -41,8 +41,8 @@ inline const float* query_row(const AttentionTile& tile, int row) {
          row % tile.group * static_cast<int64_t>(tile.head_dim);
 }
 
-template <typename T>
-inline void score_block(const AttentionTile& tile, const T* k, Range rows, float (*p)[kKvBlock],
+template <typename Keys>
+inline void score_block(const AttentionTile& tile, const Keys& k, Range rows, float (*p)[kKvBlock],
                         Ahead ahead) {
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
@@ -50,7 +50,7 @@ inline void score_block(const AttentionTile& tile, const T* k, Range rows, float
     const float* q[kPassRows];
     for (int r = 0; r < count; ++r) q[r] = query_row(tile, row + r);
     score_some<kPassRows>(count, k, q, tile.head_dim, p + row, ahead);
-    ahead = {reinterpret_cast<uintptr_t>(k), 0};
+    ahead.step = 0;
   }
 }
 
@@ -115,10 +115,10 @@ inline void scale_row(float* acc, int value_dim, float factor) {
 // Adds the block's values to the rows' sums. A slot that only some rows of a pass attend to is
 // given to those rows alone, one by one: what lies in a slot must not touch a row that does not
 // attend to it, not even times zero.
-template <typename T>
-inline void value_block(const T* v, int value_dim, Range rows, const AttentionScratch& s,
-                        Ahead ahead, float* acc) {
-  const Ahead nothing = {reinterpret_cast<uintptr_t>(v), 0};
+template <typename Values>
+inline void value_block(const Values& v, Range rows, const AttentionScratch& s, Ahead ahead,
+                        float* acc) {
+  const Ahead nothing = {ahead.from, 0};
   const int step = rows_per_pass(rows.end - rows.begin);
   for (int row = rows.begin; row < rows.end; row += step) {
     const int count = rows.end - row < step ? rows.end - row : step;
@@ -126,20 +126,19 @@ inline void value_block(const T* v, int value_dim, Range rows, const AttentionSc
     for (int r = row; r < row + count; ++r) {
       if (s.begin[r] > shared.begin) shared.begin = s.begin[r];
       if (s.end[r] < shared.end) shared.end = s.end[r];
-      scale_row(acc + static_cast<int64_t>(r) * value_dim, value_dim, s.old_scale[r]);
+      scale_row(acc + static_cast<int64_t>(r) * v.dim, v.dim, s.old_scale[r]);
     }
     if (shared.end < shared.begin) shared.end = shared.begin;
     const auto alone = [&](int r, int begin, int end) {
       if (begin < end)
-        value_some<1>(1, v, value_dim, s.p + r, {begin, end}, nothing,
-                      acc + static_cast<int64_t>(r) * value_dim);
+        value_some<1>(1, v, s.p + r, {begin, end}, nothing, acc + static_cast<int64_t>(r) * v.dim);
     };
     for (int r = row; r < row + count; ++r) {
       alone(r, s.begin[r], s.end[r] < shared.begin ? s.end[r] : shared.begin);
     }
     if (shared.begin < shared.end) {
-      value_some<kPassRows>(count, v, value_dim, s.p + row, shared, ahead,
-                            acc + static_cast<int64_t>(row) * value_dim);
+      value_some<kPassRows>(count, v, s.p + row, shared, ahead,
+                            acc + static_cast<int64_t>(row) * v.dim);
     }
     ahead = nothing;
     for (int r = row; r < row + count; ++r) {
@@ -172,66 +171,22 @@ inline Range attending_rows(const AttentionTile& tile, int64_t block_begin, Atte
   return {static_cast<int>(token_begin) * tile.group, static_cast<int>(token_end) * tile.group};
 }
 
-// Floats of a block whose cache holds codes; the loops are plain, so that the compiler turns them
-// into vectors: every product is rounded once either way.
-inline void expand_keys(const std::byte* part, int head_dim, float* __restrict out) {
-  const auto* codes = reinterpret_cast<const int8_t*>(part);
-  const auto* scales = reinterpret_cast<const Half*>(codes + head_dim * kKvBlock);
-  alignas(64) float scale[kKvBlock];
-  for (int d = 0; d < head_dim; ++d) {
-    if (d % kKvGroup == 0) {
-      const Half* of_group = scales + d / kKvGroup * kKvBlock;
-      for (int slot = 0; slot < kKvBlock; slot += kLanes)
-        store(scale + slot, load(of_group + slot));
-    }
-    for (int slot = 0; slot < kKvBlock; ++slot) {
-      out[d * kKvBlock + slot] = static_cast<float>(codes[d * kKvBlock + slot]) * scale[slot];
-    }
-  }
-}
-
-inline void expand_values(const std::byte* part, int value_dim, float* __restrict out) {
-  const auto* codes = reinterpret_cast<const int8_t*>(part);
-  const auto* scales = reinterpret_cast<const Half*>(codes + value_dim * kKvBlock);
-  const int groups = (value_dim + kKvGroup - 1) / kKvGroup;
-  for (int slot = 0; slot < kKvBlock; ++slot) {
-    for (int g = 0; g < groups; ++g) {
-      float scale[kLanes];
-      store(scale, load_partial(scales + slot * groups + g, 1, 0.0f));
-      const int begin = g * kKvGroup;
-      const int end = begin + kKvGroup < value_dim ? begin + kKvGroup : value_dim;
-      for (int c = begin; c < end; ++c) {
-        out[slot * value_dim + c] = static_cast<float>(codes[slot * value_dim + c]) * scale[0];
-      }
-    }
-  }
-}
-
-// next_k: the keys of the block that follows, or null.
-template <typename T>
+// next_k: the keys of the block that follows, or null. room: for the scales of keys and of values.
+template <typename Keys, typename Values>
 inline void attend_block(const AttentionTile& tile, int64_t block, const std::byte* next_k,
-                         AttentionScratch* s, float* acc) {
+                         AttentionScratch* s, float* acc, float* room) {
   const Range rows = attending_rows(tile, block * kKvBlock, s);
   if (rows.begin == rows.end) return;
   const auto ahead = [&](const std::byte* wanted, const std::byte* present) {
-    const bool strips = tile.value_dim * static_cast<int>(sizeof(T)) > 256 && wanted != nullptr;
+    const bool strips = tile.value_dim > Values::kStrip && wanted != nullptr;
     return Ahead{reinterpret_cast<uintptr_t>(strips ? wanted : present), strips ? 64 : 0};
   };
   const std::byte* k = tile.k[block];
   const std::byte* v = tile.v[block];
-  if (tile.type == KvType::kQ8_0) {
-    float* room = acc + static_cast<int64_t>(kAttentionRows) * tile.value_dim;
-    float* values = room + static_cast<int64_t>(kKvBlock) * tile.head_dim;
-    expand_keys(k, tile.head_dim, room);
-    expand_values(v, tile.value_dim, values);
-    k = reinterpret_cast<const std::byte*>(room);
-    v = reinterpret_cast<const std::byte*>(values);
-    next_k = nullptr;
-  }
-  score_block(tile, reinterpret_cast<const T*>(k), rows, s->p, ahead(v, k));
+  score_block(tile, Keys::of(k, tile.head_dim, room), rows, s->p, ahead(v, k));
   finish_scores(tile, block * kKvBlock, rows, s);
   exponentiate(rows, s);
-  value_block(reinterpret_cast<const T*>(v), tile.value_dim, rows, *s, ahead(next_k, v), acc);
+  value_block(Values::of(v, tile.value_dim, room), rows, *s, ahead(next_k, v), acc);
 }
 
 inline void fold_row(float* m, float* l, float* acc, float m2, float l2, const float* acc2,
@@ -261,7 +216,7 @@ inline void attention_fold(AttentionState state, AttentionState part, int64_t ro
   }
 }
 
-template <typename T>
+template <typename Keys, typename Values>
 inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t span_end,
                          AttentionState state, AttentionScratch* s) {
   constexpr int64_t kBlocksPerSpan = kKvSpan / kKvBlock;
@@ -271,6 +226,7 @@ inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t 
   const int64_t first_block = (oldest > 0 ? oldest : 0) / kKvBlock;
   const int64_t end_block = last / kKvBlock + 1;
   float* acc = reinterpret_cast<float*>(s + 1);
+  float* room = acc + static_cast<int64_t>(kAttentionRows) * tile.value_dim;
   for (int64_t span = span_begin; span < span_end; ++span) {
     int64_t block = span * kBlocksPerSpan;
     int64_t end = block + kBlocksPerSpan;
@@ -284,7 +240,8 @@ inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t 
     __builtin_memset(
         acc, 0, sizeof(float) * static_cast<size_t>(rows) * static_cast<size_t>(tile.value_dim));
     for (; block < end; ++block) {
-      attend_block<T>(tile, block, block + 1 < end_block ? tile.k[block + 1] : nullptr, s, acc);
+      const std::byte* next_k = block + 1 < end_block ? tile.k[block + 1] : nullptr;
+      attend_block<Keys, Values>(tile, block, next_k, s, acc, room);
     }
     attention_fold(state, {s->m, s->l, acc}, rows, tile.value_dim);
   }
@@ -293,10 +250,16 @@ inline void attend_spans(const AttentionTile& tile, int64_t span_begin, int64_t 
 inline void attention_spans(const AttentionTile& tile, int64_t span_begin, int64_t span_end,
                             AttentionState state, void* scratch) {
   auto* s = static_cast<AttentionScratch*>(scratch);
-  if (tile.type == KvType::kF16) {
-    attend_spans<Half>(tile, span_begin, span_end, state, s);
-  } else {
-    attend_spans<float>(tile, span_begin, span_end, state, s);
+  switch (tile.type) {
+    case KvType::kF16:
+      return attend_spans<PlainKeys<Half>, PlainValues<Half>>(tile, span_begin, span_end, state, s);
+    case KvType::kF32:
+      return attend_spans<PlainKeys<float>, PlainValues<float>>(tile, span_begin, span_end, state,
+                                                                s);
+    case KvType::kQ8_0:
+      return attend_spans<CodedKeys, CodedValues>(tile, span_begin, span_end, state, s);
+    case KvType::kF16Q8_0:
+      return attend_spans<PlainKeys<Half>, CodedValues>(tile, span_begin, span_end, state, s);
   }
 }
 

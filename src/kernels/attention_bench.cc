@@ -20,6 +20,7 @@ struct Case {
   const char* model;
   int head_dim, group;
   int tokens = 1;
+  KvType type = KvType::kF16;
   int64_t depth = 0;  // positions before the tile
   bool cold = false;  // a cache that was not read for long, as when weights stream by in between
 };
@@ -30,7 +31,8 @@ class Caches {
  public:
   Caches(const VectorEntries& entries, const Case& c)
       : blocks_((c.depth + c.tokens + kKvBlock - 1) / kKvBlock),
-        block_bytes_(int64_t{2} * c.head_dim * kKvBlock) {
+        key_bytes_((kv_key_bytes(c.type, c.head_dim) + 63) / 64 * 64),
+        block_bytes_(key_bytes_ + (kv_value_bytes(c.type, c.head_dim) + 63) / 64 * 64) {
     const int64_t copies = c.cold ? (int64_t{128} << 20) / bytes() + 1 : 1;
     memory_ =
         static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(copies * bytes())));
@@ -39,17 +41,17 @@ class Caches {
     std::vector<float> key(static_cast<size_t>(c.head_dim));
     for (int64_t position = 0; position < blocks_ * kKvBlock; ++position) {
       for (float& x : key) x = normal(random);
-      std::byte* block = memory_ + position / kKvBlock * 2 * block_bytes_;
-      entries.store_kv(KvType::kF16, key.data(), c.head_dim, key.data(), c.head_dim,
-                       static_cast<int>(position % kKvBlock), block, block + block_bytes_);
+      std::byte* block = memory_ + position / kKvBlock * block_bytes_;
+      entries.store_kv(c.type, key.data(), c.head_dim, key.data(), c.head_dim,
+                       static_cast<int>(position % kKvBlock), block, block + key_bytes_);
     }
     for (int64_t copy = 0; copy < copies; ++copy) {
       std::byte* begin = memory_ + copy * bytes();
       if (copy > 0) std::memcpy(begin, memory_, static_cast<size_t>(bytes()));
       std::vector<const std::byte*> k, v;
       for (int64_t b = 0; b < blocks_; ++b) {
-        k.push_back(begin + 2 * b * block_bytes_);
-        v.push_back(begin + (2 * b + 1) * block_bytes_);
+        k.push_back(begin + b * block_bytes_);
+        v.push_back(begin + b * block_bytes_ + key_bytes_);
       }
       k_.push_back(k);
       v_.push_back(v);
@@ -59,7 +61,7 @@ class Caches {
   Caches(const Caches&) = delete;
   Caches& operator=(const Caches&) = delete;
 
-  int64_t bytes() const { return 2 * blocks_ * block_bytes_; }  // of one copy
+  int64_t bytes() const { return blocks_ * block_bytes_; }  // of one copy
   // The blocks of the copies in turn.
   void next(AttentionTile* tile) {
     turn_ = (turn_ + 1) % k_.size();
@@ -68,7 +70,7 @@ class Caches {
   }
 
  private:
-  int64_t blocks_, block_bytes_;
+  int64_t blocks_, key_bytes_, block_bytes_;
   std::byte* memory_;
   std::vector<std::vector<const std::byte*>> k_, v_;
   size_t turn_ = 0;
@@ -81,7 +83,7 @@ void run(benchmark::State& state, const VectorEntries& entries, const Case& c) {
   std::vector<float> m(static_cast<size_t>(rows)), l(m.size());
   void* scratch =
       std::aligned_alloc(64, static_cast<size_t>(attention_scratch_bytes(c.head_dim, c.head_dim)));
-  AttentionTile tile = {.type = KvType::kF16,
+  AttentionTile tile = {.type = c.type,
                         .k = nullptr,
                         .v = nullptr,
                         .head_dim = c.head_dim,
@@ -115,6 +117,20 @@ void run(benchmark::State& state, const VectorEntries& entries, const Case& c) {
   std::free(scratch);
 }
 
+void add_for_each_type(const VectorVariant& variant, Case c) {
+  const std::pair<KvType, const char*> types[] = {
+      {KvType::kF16, "f16"}, {KvType::kQ8_0, "q8_0"}, {KvType::kF16Q8_0, "f16-q8_0"}};
+  for (const auto& [type, type_name] : types) {
+    c.type = type;
+    const std::string name = std::string(c.model) + "/" + variant.name + "/" + type_name +
+                             "/tokens:" + std::to_string(c.tokens) +
+                             "/depth:" + std::to_string(c.depth) + (c.cold ? "/cold" : "/warm");
+    const VectorEntries* entries = variant.entries;
+    benchmark::RegisterBenchmark(
+        name.c_str(), [entries, c](benchmark::State& state) { run(state, *entries, c); });
+  }
+}
+
 void add_benchmarks() {
   const Case models[] = {{.model = "gemma3-270m", .head_dim = 256, .group = 4},
                          {.model = "qwen2.5-0.5b", .head_dim = 64, .group = 7}};
@@ -126,12 +142,7 @@ void add_benchmarks() {
             c.tokens = std::min(tokens, kAttentionRows / c.group);
             c.depth = depth;
             c.cold = cold;
-            const std::string name = std::string(c.model) + "/" + variant.name +
-                                     "/tokens:" + std::to_string(c.tokens) +
-                                     "/depth:" + std::to_string(depth) + (cold ? "/cold" : "/warm");
-            const VectorEntries* entries = variant.entries;
-            benchmark::RegisterBenchmark(
-                name.c_str(), [entries, c](benchmark::State& state) { run(state, *entries, c); });
+            add_for_each_type(variant, c);
           }
         }
       }

@@ -119,6 +119,20 @@ const Shape kShapes[] = {
      .group = 7,
      .first_position = 700,
      .window = 512},
+    {.what = "8-bit values",
+     .type = KvType::kF16Q8_0,
+     .head_dim = 64,
+     .value_dim = 64,
+     .tokens = 20,
+     .group = 3,
+     .first_position = 250},
+    {.what = "8-bit values, odd",
+     .type = KvType::kF16Q8_0,
+     .head_dim = 77,
+     .value_dim = 84,
+     .group = 7,
+     .first_position = 300,
+     .window = 77},
     {.what = "8-bit cache, odd",
      .type = KvType::kQ8_0,
      .head_dim = 77,
@@ -157,8 +171,8 @@ class Scene {
     fill(v_, (last + 1) * shape.value_dim);
     fill(q_, shape.tokens * q_stride());
     fill(sinks_, shape.group);
-    kept_k_ = kept(k_, shape.head_dim);
-    kept_v_ = kept(v_, shape.value_dim);
+    kept_k_ = kept(k_, shape.head_dim, has_coded_keys(shape.type));
+    kept_v_ = kept(v_, shape.value_dim, has_coded_values(shape.type));
     for (int h = 0; h < shape.group; ++h) slopes_.push_back(std::ldexp(1.0f, -h - 2));
     for (int64_t block = 0; block <= last / kKvBlock; ++block) add_block(block, last, entries);
   }
@@ -248,8 +262,8 @@ class Scene {
 
   void add_block(int64_t block, int64_t last, const VectorEntries& entries) {
     const int64_t begin = block * kKvBlock;
-    k_blocks_.push_back(aligned_bytes(kv_part_bytes(shape_.type, shape_.head_dim)));
-    v_blocks_.push_back(aligned_bytes(kv_part_bytes(shape_.type, shape_.value_dim)));
+    k_blocks_.push_back(aligned_bytes(kv_key_bytes(shape_.type, shape_.head_dim)));
+    v_blocks_.push_back(aligned_bytes(kv_value_bytes(shape_.type, shape_.value_dim)));
     const bool used = begin + kKvBlock > oldest_;
     k_pointers_.push_back(used ? k_blocks_.back().get() : nullptr);
     v_pointers_.push_back(used ? v_blocks_.back().get() : nullptr);
@@ -263,10 +277,10 @@ class Scene {
   }
 
   // Vectors of `dim` entries as the cache keeps them, by the definition in kernels.h.
-  std::vector<double> kept(const std::vector<float>& x, int dim) const {
+  std::vector<double> kept(const std::vector<float>& x, int dim, bool in_codes) const {
     std::vector<double> out(x.begin(), x.end());
     if (shape_.type == KvType::kF32) return out;
-    if (shape_.type == KvType::kF16) {
+    if (!in_codes) {
       for (size_t i = 0; i < x.size(); ++i) out[i] = half_to_float(float_to_half(x[i]));
       return out;
     }
@@ -389,7 +403,8 @@ TEST_P(SpoiltSlot, ReachesOnlyTheRowsThatAttendToIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, SpoiltSlot,
-                         testing::Values(KvType::kF16, KvType::kF32, KvType::kQ8_0));
+                         testing::Values(KvType::kF16, KvType::kF32, KvType::kQ8_0,
+                                         KvType::kF16Q8_0));
 
 TEST(Attention, FoldingAnEmptyPartChangesNoBitAndIntoAnEmptyStateCopies) {
   for (const VectorVariant& variant : vector_variants()) {
@@ -414,78 +429,6 @@ TEST(Attention, ARowWithNothingButASinkIsZero) {
     const float sink = 0.5f;
     variant.entries->attention_finish({&m, &l, acc}, 1, 1, 4, &sink, out, 4);
     for (float v : out) EXPECT_EQ(v, 0.0f) << variant.name;
-  }
-}
-
-TEST(Attention, StoredPositionsLieWhereTheContractSays) {
-  const int head_dim = 19, value_dim = 20, slot = 13;
-  std::vector<float> k(head_dim), v(value_dim);
-  for (int i = 0; i < head_dim; ++i) k[static_cast<size_t>(i)] = 1.0f / static_cast<float>(3 + i);
-  for (int i = 0; i < value_dim; ++i)
-    v[static_cast<size_t>(i)] = -70000.0f / static_cast<float>(1 + i * i * i);
-  for (const VectorVariant& variant : vector_variants()) {
-    std::vector<uint16_t> k_block(head_dim * kKvBlock, 0xabcd),
-        v_block(value_dim * kKvBlock, 0xabcd);
-    variant.entries->store_kv(KvType::kF16, k.data(), head_dim, v.data(), value_dim, slot,
-                              reinterpret_cast<std::byte*>(k_block.data()),
-                              reinterpret_cast<std::byte*>(v_block.data()));
-    for (int d = 0; d < head_dim; ++d) {
-      for (int s = 0; s < kKvBlock; ++s) {
-        const uint16_t expected = s == slot ? float_to_half(k[static_cast<size_t>(d)]) : 0xabcd;
-        ASSERT_EQ(k_block[static_cast<size_t>(d * kKvBlock + s)], expected) << variant.name;
-      }
-    }
-    for (int s = 0; s < kKvBlock; ++s) {
-      for (int c = 0; c < value_dim; ++c) {
-        const uint16_t expected = s == slot ? float_to_half(v[static_cast<size_t>(c)]) : 0xabcd;
-        ASSERT_EQ(v_block[static_cast<size_t>(s * value_dim + c)], expected) << variant.name;
-      }
-    }
-  }
-}
-
-// Groups of 32 entries, the last of 8: a plain one, one of zeros, one with NaN, a short one.
-TEST(Attention, StoredCodesAndScalesLieWhereTheContractSays) {
-  const int dim = 104, slot = 13, groups = 4;
-  std::vector<float> x(dim);
-  for (int i = 0; i < dim; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i % 7 - 3) * 0.25f;
-  x[5] = -12.7f;
-  std::fill(x.begin() + 32, x.begin() + 64, 1e-31f);
-  x[70] = kNaN;
-  x[100] = 1e-3f;
-  const std::vector<float> before = x;
-  for (const VectorVariant& variant : vector_variants()) {
-    const auto bytes = static_cast<size_t>(kv_part_bytes(KvType::kQ8_0, dim));
-    ASSERT_EQ(bytes, static_cast<size_t>(dim * 32 + groups * 32 * 2));
-    std::vector<std::byte> k(bytes, std::byte{0x55}), v = k;
-    variant.entries->store_kv(KvType::kQ8_0, x.data(), dim, x.data(), dim, slot, k.data(),
-                              v.data());
-    const auto scale_at = [&](const std::vector<std::byte>& part, int index) {
-      uint16_t bits;
-      std::memcpy(&bits, part.data() + dim * 32 + index * 2, 2);
-      return bits;
-    };
-    for (int g = 0; g < groups; ++g) {
-      const uint16_t scale = scale_at(k, g * 32 + slot);
-      EXPECT_EQ(scale, scale_at(v, slot * groups + g)) << variant.name;
-      const float value = half_to_float(scale);
-      const float wanted[] = {12.7f / 127.0f, 0.0f, kNaN, 0.75f / 127.0f};
-      EXPECT_TRUE(std::isnan(wanted[g]) ? std::isnan(value) : scale == float_to_half(wanted[g]))
-          << variant.name << ", group " << g;
-      EXPECT_EQ(scale_at(k, g * 32 + slot + 1), 0x5555) << variant.name;
-    }
-    for (int i = 0; i < dim; ++i) {
-      const float most = i < 32 ? 12.7f : i < 96 ? 0.0f : 0.75f;
-      const float inverse = most == 0 ? 0.0f : 127.0f / most;
-      const int expected =
-          most == 0 ? 0
-                    : static_cast<int>(std::nearbyint(before[static_cast<size_t>(i)] * inverse));
-      EXPECT_EQ(static_cast<int8_t>(k[static_cast<size_t>(i * 32 + slot)]), expected)
-          << variant.name << " " << i;
-      EXPECT_EQ(k[static_cast<size_t>(i * 32 + slot + 1)], std::byte{0x55}) << variant.name;
-      EXPECT_EQ(static_cast<int8_t>(v[static_cast<size_t>(slot * dim + i)]), expected)
-          << variant.name << " " << i;
-    }
   }
 }
 

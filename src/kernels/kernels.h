@@ -55,13 +55,24 @@ constexpr int kKvSpan = 256;   // positions whose softmax is taken together; spa
 // kQ8_0: 8-bit codes. A position's key and value are cut into groups of 32 entries, the last perhaps smaller; per
 // group amax = max |x|, scale = f16(amax / 127), code = x * (127 / amax) to nearest, ties to even; amax below 1e-30
 // counts as 0, which gives codes and scale 0; a group that holds NaN or infinity gives codes 0, scale NaN.
-enum class KvType : int { kF16, kF32, kQ8_0 };
+// kF16Q8_0: keys as kF16, values as kQ8_0.
+enum class KvType : int { kF16, kF32, kQ8_0, kF16Q8_0 };
+constexpr bool has_coded_keys(KvType type) { return type == KvType::kQ8_0; }
+constexpr bool has_coded_values(KvType type) { return type == KvType::kQ8_0 || type == KvType::kF16Q8_0; }
+// As flags and records spell them: "f16", "f32", "q8_0", "f16+q8_0".
+constexpr std::string_view kv_type_name(KvType type) {
+  constexpr std::string_view kNames[] = {"f16", "f32", "q8_0", "f16+q8_0"};
+  return kNames[static_cast<int>(type)];
+}
 constexpr int kKvGroup = 32;  // entries that share a scale
 // Bytes of the keys, or of the values, of one KV block whose vectors have `dim` entries.
-constexpr int64_t kv_part_bytes(KvType type, int dim) {
-  const int64_t entries = int64_t{kKvBlock} * dim;
-  if (type == KvType::kQ8_0) return entries + int64_t{kKvBlock} * ((dim + kKvGroup - 1) / kKvGroup) * 2;
-  return entries * (type == KvType::kF16 ? 2 : 4);
+constexpr int64_t kv_coded_bytes(int dim) { return int64_t{kKvBlock} * (dim + 2 * ((dim + kKvGroup - 1) / kKvGroup)); }
+constexpr int64_t kv_plain_bytes(KvType type, int dim) { return int64_t{kKvBlock} * dim * (type == KvType::kF32 ? 4 : 2); }
+constexpr int64_t kv_key_bytes(KvType type, int dim) {
+  return has_coded_keys(type) ? kv_coded_bytes(dim) : kv_plain_bytes(type, dim);
+}
+constexpr int64_t kv_value_bytes(KvType type, int dim) {
+  return has_coded_values(type) ? kv_coded_bytes(dim) : kv_plain_bytes(type, dim);
 }
 
 // Queries of one KV head: `tokens` consecutive positions of one sequence, `group` query heads each.
@@ -74,7 +85,7 @@ struct AttentionTile {
   // in which nothing is attended to may be null, and slots to which a row does not attend never reach that row.
   const std::byte* const* k;  // each [head_dim][kKvBlock]: transposed, lanes are positions
   const std::byte* const* v;  // each [kKvBlock][value_dim]
-  // kQ8_0: int8 codes as above, then the f16 scales: of keys [groups][kKvBlock], of values [kKvBlock][groups]. An
+  // Codes: int8 as above, then the f16 scales: of keys [groups][kKvBlock], of values [kKvBlock][groups]. An
   // entry is float(code) * scale, in f32; from there on all is as with kF32.
   int head_dim, value_dim;    // value_dim a multiple of 4
   const float* q;             // head h of token t at q + t * q_token_stride + h * head_dim, in floats
@@ -138,7 +149,7 @@ struct Table {
   //   with minima then p = fma(float(sum of q), min, p), min = +m (Q4_1, Q5_1) or -(dmin * m) (K), likewise of the
   //   first and then the second 16 for Q2_K;
   //   acc = fma(p, x_scale, acc).
-  // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 128, Q6_K 32, Q3_K 4; IQ4 formats take the signed code book.
+  // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 128, Q6_K 32, Q3_K 4; IQ4 formats and MXFP4 take the signed code book.
   void (*matmul_a8)(const MatmulTile& tile);
   // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.
   void (*matmul_f32)(const MatmulTile& tile);

@@ -22,12 +22,15 @@ inline void put_key(Half* to, int n, Vec v) {
 }
 
 template <typename T>
-inline void store_position(const float* k, int head_dim, const float* v, int value_dim, int slot,
-                           T* k_block, T* v_block) {
+inline void store_key(const float* k, int head_dim, int slot, T* k_block) {
   for (int i = 0; i < head_dim; i += kLanes) {
     const int n = head_dim - i < kLanes ? head_dim - i : kLanes;
     put_key(k_block + static_cast<int64_t>(i) * kKvBlock + slot, n, load_partial(k + i, n, 0.0f));
   }
+}
+
+template <typename T>
+inline void store_value(const float* v, int value_dim, int slot, T* v_block) {
   for (int i = 0; i < value_dim; i += kLanes) {
     const int n = value_dim - i < kLanes ? value_dim - i : kLanes;
     store_partial(v_block + static_cast<int64_t>(slot) * value_dim + i, n,
@@ -55,8 +58,7 @@ inline float store_codes(const float* x, int n, int8_t* to, int apart) {
   return has_codes ? most / 127.0f : 0.0f;
 }
 
-inline void store_coded_position(const float* k, int head_dim, const float* v, int value_dim,
-                                 int slot, std::byte* k_block, std::byte* v_block) {
+inline void store_coded_key(const float* k, int head_dim, int slot, std::byte* k_block) {
   auto* k_codes = reinterpret_cast<int8_t*>(k_block);
   auto* k_scales = reinterpret_cast<Half*>(k_codes + head_dim * kKvBlock);
   for (int i = 0; i < head_dim; i += kKvGroup) {
@@ -64,6 +66,9 @@ inline void store_coded_position(const float* k, int head_dim, const float* v, i
     const float scale = store_codes(k + i, n, k_codes + i * kKvBlock + slot, kKvBlock);
     store_partial(k_scales + i / kKvGroup * kKvBlock + slot, 1, broadcast(scale));
   }
+}
+
+inline void store_coded_value(const float* v, int value_dim, int slot, std::byte* v_block) {
   auto* v_codes = reinterpret_cast<int8_t*>(v_block);
   auto* v_scales = reinterpret_cast<Half*>(v_codes + value_dim * kKvBlock);
   const int groups = (value_dim + kKvGroup - 1) / kKvGroup;
@@ -76,14 +81,19 @@ inline void store_coded_position(const float* k, int head_dim, const float* v, i
 
 inline void store_kv(KvType type, const float* k, int head_dim, const float* v, int value_dim,
                      int slot, std::byte* k_block, std::byte* v_block) {
-  if (type == KvType::kQ8_0) {
-    store_coded_position(k, head_dim, v, value_dim, slot, k_block, v_block);
-  } else if (type == KvType::kF16) {
-    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<Half*>(k_block),
-                   reinterpret_cast<Half*>(v_block));
+  if (has_coded_keys(type)) {
+    store_coded_key(k, head_dim, slot, k_block);
+  } else if (type == KvType::kF32) {
+    store_key(k, head_dim, slot, reinterpret_cast<float*>(k_block));
   } else {
-    store_position(k, head_dim, v, value_dim, slot, reinterpret_cast<float*>(k_block),
-                   reinterpret_cast<float*>(v_block));
+    store_key(k, head_dim, slot, reinterpret_cast<Half*>(k_block));
+  }
+  if (has_coded_values(type)) {
+    store_coded_value(v, value_dim, slot, v_block);
+  } else if (type == KvType::kF32) {
+    store_value(v, value_dim, slot, reinterpret_cast<float*>(v_block));
+  } else {
+    store_value(v, value_dim, slot, reinterpret_cast<Half*>(v_block));
   }
 }
 

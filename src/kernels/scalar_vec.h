@@ -44,6 +44,9 @@ inline Vec load(const float* from) {
 inline Vec load(const Half* from) {
   return by_lane([&](int i) { return half_to_float(from[i]); });
 }
+inline Vec load(const int8_t* from) {
+  return by_lane([&](int i) { return static_cast<float>(from[i]); });
+}
 inline Vec load_partial(const float* from, int n, float fill) {
   return by_lane([&](int i) { return i < n ? from[i] : fill; });
 }

@@ -10,11 +10,11 @@ int64_t align64(int64_t bytes) {
 
 }  // namespace
 
-Layout::Layout(std::span<const LayerShape> layers,
-               const std::function<int64_t(int dim)>& part_bytes) {
+Layout::Layout(std::span<const LayerShape> layers, const PartBytes& key_bytes,
+               const PartBytes& value_bytes) {
   int64_t offset = 0;
   for (const LayerShape& layer : layers) {
-    const int64_t k_part = part_bytes(layer.head_dim), v_part = part_bytes(layer.value_dim);
+    const int64_t k_part = key_bytes(layer.head_dim), v_part = value_bytes(layer.value_dim);
     const int64_t k = align64(k_part), v = align64(v_part);
     offsets_.push_back(offset);
     k_bytes_.push_back(k);

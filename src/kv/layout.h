@@ -25,9 +25,11 @@ struct LayerShape {
 
 class Layout {
  public:
-  // part_bytes(dim): of the keys, or of the values, of one block whose vectors have `dim` entries;
-  // what is in there is the kernels' business.
-  Layout(std::span<const LayerShape> layers, const std::function<int64_t(int dim)>& part_bytes);
+  // Bytes of the keys and of the values of one block whose vectors have `dim` entries; what is in
+  // there is the kernels' business.
+  using PartBytes = std::function<int64_t(int dim)>;
+  Layout(std::span<const LayerShape> layers, const PartBytes& key_bytes,
+         const PartBytes& value_bytes);
 
   int64_t block_bytes() const { return block_bytes_; }
   int64_t k_offset(int layer, int head) const {  // REQUIRES: layer and head exist

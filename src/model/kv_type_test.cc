@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values in 8-bit codes: the same bits for every cut, thread count, variant and neighbour,
-// and what they cost beside 16 bits, against exact logits.
+// Keys and values in 8-bit codes, or values alone: the same bits for every cut, thread count,
+// variant and neighbour, and what they cost beside 16 bits, against exact logits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,54 +44,72 @@ class CodedCache : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(CodedCache, SameBitsForEveryChunkThreadCountAndVariant) {
-  std::vector<float> first;
-  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
-    const auto table = kernels::choose_table(name);
-    if (!table.ok()) continue;
-    for (const int threads : {1, 2}) {
-      TestSession one(path_, **table, threads, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
-      for (const int chunk : {1, 7, 64}) {
-        one.restart();
-        const std::vector<float> rows = one.append(sequences_[2], chunk, 4);
-        if (first.empty()) first = rows;
-        ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
-            << name << ", " << threads << " threads, chunks of " << chunk;
+  for (const KvType type : {KvType::kQ8_0, KvType::kF16Q8_0}) {
+    std::vector<float> first;
+    for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
+      const auto table = kernels::choose_table(name);
+      if (!table.ok()) continue;
+      for (const int threads : {1, 2}) {
+        TestSession one(path_, **table, threads, Precision::kFast, 256, 512, 128, type);
+        for (const int chunk : {1, 7, 64}) {
+          one.restart();
+          const std::vector<float> rows = one.append(sequences_[2], chunk, 4);
+          if (first.empty()) first = rows;
+          ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
+              << kernels::kv_type_name(type) << ", " << name << ", " << threads
+              << " threads, chunks of " << chunk;
+        }
       }
     }
   }
 }
 
 TEST_P(CodedCache, SameBitsBesideOtherSequences) {
-  TestSession alone(path_, best(), 2, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
-  TestSession both(path_, best(), 2, Precision::kFast, 256, 512, 128, KvType::kQ8_0);
-  expect_same_bits_beside(alone, both, sequences_[1], sequences_[2]);
+  for (const KvType type : {KvType::kQ8_0, KvType::kF16Q8_0}) {
+    TestSession alone(path_, best(), 2, Precision::kFast, 256, 512, 128, type);
+    TestSession both(path_, best(), 2, Precision::kFast, 256, 512, 128, type);
+    expect_same_bits_beside(alone, both, sequences_[1], sequences_[2]);
+  }
 }
 
-// Codes of 8 bits cost these random models a few thousandths; none at all would mean that they are
-// not there. What they cost more is refused.
-TEST_P(CodedCache, CostsLittleAgainstTheExactLogitsOrIsRefused) {
+// Codes of 8 bits cost these random models less than a thousandth; none at all would mean that they
+// are not there. The median: where experts are few, a row may be given another one, which moves it
+// by much whatever the reason was.
+TEST_P(CodedCache, CostsLittleAgainstTheExactLogits) {
   const auto cost = [&](KvType type) {
     TestSession one(path_, best(), 2, Precision::kFast, 256, 512, 128, type);
-    double kl = 0;
-    int64_t row = 0;
+    std::vector<double> kl;
     for (size_t i = 0; i < 2; ++i) {
       one.restart();
       const int n = static_cast<int>(sequences_[i].size());
       const std::vector<float> rows = one.append(sequences_[i], 512, n);
-      for (int r = 0; r < n; ++r, ++row) {
+      for (int r = 0; r < n; ++r) {
         const auto v = static_cast<size_t>(exact_.cols);
-        kl += tests::divergence({exact_.row(row), v},
-                                std::span(rows).subspan(static_cast<size_t>(r) * v, v));
+        kl.push_back(tests::divergence({exact_.row(static_cast<int64_t>(kl.size())), v},
+                                       std::span(rows).subspan(static_cast<size_t>(r) * v, v)));
       }
     }
-    return kl / static_cast<double>(row);
+    std::ranges::nth_element(kl, kl.begin() + static_cast<std::ptrdiff_t>(kl.size() / 2));
+    return kl[kl.size() / 2];
   };
-  const double half = cost(KvType::kF16), coded = cost(KvType::kQ8_0);
-  std::printf("%-14s mean KL(exact || fast): %.1e with f16, %.1e with q8_0\n", GetParam(), half,
-              coded);
-  EXPECT_GT(coded, half);
   TestSession session(path_, best(), 1, Precision::kFast);
-  EXPECT_EQ(session.model().check_kv_type(KvType::kQ8_0).ok(), coded <= 5e-3);
+  const KvType type = session.model().kv_type_for(KvType::kQ8_0);
+  const double half = cost(KvType::kF16), coded = cost(type), values = cost(KvType::kF16Q8_0);
+  std::printf("%-14s median KL(exact || fast): %.1e with f16, %.1e with f16+q8_0, %.1e with q8_0\n",
+              GetParam(), half, values, cost(KvType::kQ8_0));
+  EXPECT_GT(values, half);
+  EXPECT_GE(coded, values);
+  EXPECT_LE(coded, half + 2e-3);
+}
+
+// Which keys stay as they are is a matter of biases alone.
+TEST_P(CodedCache, KeepsKeysWholeWhereTheyHaveBiases) {
+  TestSession session(path_, best(), 1, Precision::kFast);
+  const Model& model = session.model();
+  const bool has_biases = !model.weights().layers.back().k_bias.empty();
+  EXPECT_EQ(model.kv_type_for(KvType::kQ8_0), has_biases ? KvType::kF16Q8_0 : KvType::kQ8_0);
+  for (const KvType type : {KvType::kF16, KvType::kF32, KvType::kF16Q8_0})
+    EXPECT_EQ(model.kv_type_for(type), type);
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, CodedCache,
@@ -114,6 +132,7 @@ TEST(CodedCacheSize, IsAlittleMoreThanAByteForEachEntry) {
   const int head = model.config().head_dim;
   EXPECT_EQ(bytes(KvType::kQ8_0),
             bytes(KvType::kF16) / (2 * head) * (head + 2 * ((head + 31) / 32)));
+  EXPECT_EQ(2 * bytes(KvType::kF16Q8_0), bytes(KvType::kF16) + bytes(KvType::kQ8_0));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/model.h"
 
+#include <algorithm>
+
 namespace pawl::model {
 
 base::Result<std::shared_ptr<const Model>> Model::open(const std::string& path,
@@ -28,20 +30,15 @@ kv::Layout Model::kv_layout(kernels::KvType type) const {
   for (const LayerConfig& layer : config_.layers) {
     shapes.push_back({layer.kv_heads, config_.head_dim, config_.value_dim});
   }
-  return kv::Layout(shapes, [type](int dim) { return kernels::kv_part_bytes(type, dim); });
+  return kv::Layout(
+      shapes, [type](int dim) { return kernels::kv_key_bytes(type, dim); },
+      [type](int dim) { return kernels::kv_value_bytes(type, dim); });
 }
 
-base::Result<void> Model::check_kv_type(kernels::KvType type) const {
-  if (type != kernels::KvType::kQ8_0) return {};
-  for (size_t i = 0; i < weights_.layers.size(); ++i) {
-    if (weights_.layers[i].k_bias.empty()) continue;
-    return base::Error{base::ErrorCode::kUnsupported,
-                       "keys of this model have biases (tensor 'blk." + std::to_string(i) +
-                           ".attn_k.bias'), which 8-bit codes do not hold well: keep keys and "
-                           "values in f16",
-                       "--kv"};
-  }
-  return {};
+kernels::KvType Model::kv_type_for(kernels::KvType wanted) const {
+  const bool has_key_biases = std::ranges::any_of(
+      weights_.layers, [](const LayerWeights& layer) { return !layer.k_bias.empty(); });
+  return kernels::has_coded_keys(wanted) && has_key_biases ? kernels::KvType::kF16Q8_0 : wanted;
 }
 
 int64_t Model::step_weight_bytes() const {

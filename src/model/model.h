@@ -36,9 +36,10 @@ class Model {
 
   kv::Layout kv_layout(kernels::KvType type) const;
 
-  // Error kUnsupported for 8-bit codes where keys have biases: a few entries of each are a hundred
-  // times as large as the others, and codes that reach so far say little of these.
-  base::Result<void> check_kv_type(kernels::KvType type) const;
+  // What keys and values are best kept as where `wanted` is asked for. 8-bit codes are for values
+  // alone where keys have biases: a few entries of each are a hundred times as large as the others,
+  // and codes that reach so far say little of these.
+  kernels::KvType kv_type_for(kernels::KvType wanted) const;
 
   // Bytes of weights that one decode step has to read.
   int64_t step_weight_bytes() const;

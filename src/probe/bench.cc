@@ -64,14 +64,14 @@ class PassCosts {
   explicit PassCosts(const engine::Runtime& runtime)
       : config_(runtime.model()->config()),
         weights_(weight_bytes(*runtime.model())),
-        element_bytes_(runtime.precision() == model::Precision::kReference ? 4 : 2) {}
+        kv_type_(runtime.kv_type()) {}
 
-  Cost of(const Pass& pass) const { return pass_cost(config_, weights_, element_bytes_, pass); }
+  Cost of(const Pass& pass) const { return pass_cost(config_, weights_, kv_type_, pass); }
 
  private:
   const model::ModelConfig& config_;
   WeightBytes weights_;
-  int element_bytes_;
+  kernels::KvType kv_type_;
 };
 
 BenchRow counted(const PassCosts& costs, const BenchCase& shape) {

@@ -30,14 +30,15 @@ constexpr WeightBytes kWeights{1000, 500};
 constexpr int64_t kMatrices = 672 + 624;
 
 TEST(Cost, OfOneDecodedTokenBehindTen) {
-  const Cost cost = pass_cost(small_config(), kWeights, 2, {.first_position = 10});
+  const Cost cost =
+      pass_cost(small_config(), kWeights, kernels::KvType::kF16, {.first_position = 10});
   EXPECT_EQ(cost.bytes, 1500 + 11 * 24 + 3 * 12);
   EXPECT_EQ(cost.operations, 2 * (kMatrices + 8 * 100 + (11 + 3) * 24));
 }
 
 TEST(Cost, OfEightSequencesReadsTheWeightsOnce) {
-  const Cost cost =
-      pass_cost(small_config(), kWeights, 2, {.sequences = 8, .first_position = 10, .rows = 8});
+  const Cost cost = pass_cost(small_config(), kWeights, kernels::KvType::kF16,
+                              {.sequences = 8, .first_position = 10, .rows = 8});
   EXPECT_EQ(cost.bytes, 1500 + 8 * (11 * 24 + 3 * 12));
   EXPECT_EQ(cost.operations, 8 * 2 * (kMatrices + 8 * 100 + (11 + 3) * 24));
 }
@@ -45,11 +46,12 @@ TEST(Cost, OfEightSequencesReadsTheWeightsOnce) {
 TEST(Cost, OfAPromptIsCausalAndWindowed) {
   // In the last layer only rows with logits go beyond keys and values: q, k and v are 112 of its
   // 624.
-  const Cost first = pass_cost(small_config(), kWeights, 2, {.tokens = 4, .rows = 0});
+  const Cost first =
+      pass_cost(small_config(), kWeights, kernels::KvType::kF16, {.tokens = 4, .rows = 0});
   EXPECT_EQ(first.bytes, 1000 + 4 * 24);
   EXPECT_EQ(first.operations, 2 * (4 * (672 + 112) + (1 + 2 + 3 + 4) * 24));
-  const Cost later =
-      pass_cost(small_config(), kWeights, 4, {.tokens = 4, .first_position = 10, .rows = 1});
+  const Cost later = pass_cost(small_config(), kWeights, kernels::KvType::kF32,
+                               {.tokens = 4, .first_position = 10, .rows = 1});
   EXPECT_EQ(later.bytes, 1500 + 2 * (14 * 24 + 3 * 12));
   EXPECT_EQ(later.operations, 2 * (4 * (672 + 112) + 512 + 800 + ((11 + 12 + 13 + 14) + 3) * 24));
 }
@@ -65,9 +67,9 @@ TEST(Cost, OfGemma3_270m) {
   config.vocabulary = 262144;
   config.layers.assign(18, {.kv_heads = 1, .window = 512});
   for (const size_t global : {5, 11, 17}) config.layers[global].window = 0;
-  const Cost first = pass_cost(config, {}, 2, {});
+  const Cost first = pass_cost(config, {}, kernels::KvType::kF16, {});
   EXPECT_EQ(first.operations, 2 * (100'270'080 + 640 * 262144 + 18 * 2048));
-  const Cost deep = pass_cost(config, {}, 2, {.first_position = 2047});
+  const Cost deep = pass_cost(config, {}, kernels::KvType::kF16, {.first_position = 2047});
   EXPECT_EQ(deep.operations, 2 * (100'270'080 + 640 * 262144 + (3 * 2048 + 15 * 512) * 2048));
   EXPECT_EQ(deep.bytes, (3 * 2048 + 15 * 512) * 512 * 2);
 }

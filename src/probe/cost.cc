@@ -76,9 +76,12 @@ WeightBytes weight_bytes(const model::Model& model) {
   return {model.step_weight_bytes() - output, output};
 }
 
-Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int kv_element_bytes,
+Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, kernels::KvType kv,
                const Pass& pass) {
   const int64_t head_sizes = int64_t{config.head_dim} + config.value_dim;
+  const int64_t head_bytes =
+      (kernels::kv_key_bytes(kv, config.head_dim) + kernels::kv_value_bytes(kv, config.value_dim)) /
+      kernels::kKvBlock;
   int64_t bytes = weights.layers + (pass.rows > 0 ? weights.output : 0);
   int64_t terms = pass.rows * config.width * config.vocabulary;
   for (size_t i = 0; i < config.layers.size(); ++i) {
@@ -89,7 +92,7 @@ Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int
     const int64_t first = pass.first_position + pass.tokens - whole;
     // The oldest position is that of the first such token's window.
     const int64_t read = whole > 0 ? attended(layer, first) + whole - 1 : 0;
-    bytes += pass.sequences * read * layer.kv_heads * head_sizes * kv_element_bytes;
+    bytes += pass.sequences * read * layer.kv_heads * head_bytes;
     int64_t pairs = 0;
     for (int64_t t = 0; t < whole; ++t) pairs += attended(layer, first + t);
     terms += pass.sequences * pass.tokens * input_terms(config, layer);

@@ -36,8 +36,9 @@ struct Cost {
   }
 };
 
-// Embedding rows, norms and activations are left out: they are less than a hundredth.
-Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, int kv_element_bytes,
+// Embedding rows, norms and activations are left out: they are less than a hundredth; and so are
+// adapters.
+Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, kernels::KvType kv,
                const Pass& pass);
 
 }  // namespace pawl::probe

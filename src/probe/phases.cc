@@ -44,7 +44,7 @@ class Meter {
       : config_(runtime.model()->config()),
         weights_(weight_bytes(*runtime.model())),
         threads_(threads),
-        element_bytes_(runtime.precision() == model::Precision::kReference ? 4 : 2),
+        kv_type_(runtime.kv_type()),
         options_(options),
         runner_(runner),
         clock_(clock),
@@ -98,7 +98,7 @@ class Meter {
   }
 
  private:
-  Cost cost(const Pass& pass) const { return pass_cost(config_, weights_, element_bytes_, pass); }
+  Cost cost(const Pass& pass) const { return pass_cost(config_, weights_, kv_type_, pass); }
 
   template <typename F>
   double seconds(int64_t repeats, F&& work) {
@@ -135,7 +135,7 @@ class Meter {
   const model::ModelConfig& config_;
   WeightBytes weights_;
   int threads_;
-  int element_bytes_;
+  kernels::KvType kv_type_;
   const PhasesOptions& options_;
   PassRunner& runner_;
   const base::Clock& clock_;
@@ -191,10 +191,9 @@ Result<PhasesSamples> measure_phases(engine::Runtime& runtime, const PhasesOptio
 
 std::optional<int64_t> crossing_of(const engine::Runtime& runtime, double ridge) {
   const WeightBytes weights = weight_bytes(*runtime.model());
-  const int element_bytes = runtime.precision() == model::Precision::kReference ? 4 : 2;
   for (int64_t tokens = 1; tokens <= kStepTokens; ++tokens) {
     const Cost cost =
-        pass_cost(runtime.model()->config(), weights, element_bytes, {.tokens = tokens});
+        pass_cost(runtime.model()->config(), weights, runtime.kv_type(), {.tokens = tokens});
     if (static_cast<double>(cost.operations) >= ridge * static_cast<double>(cost.bytes)) {
       return tokens;
     }

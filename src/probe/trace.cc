@@ -136,6 +136,15 @@ std::string header_line(const TraceHeader& header) {
   json["tokenizer"] = header.tokenizer;
   json["isa"] = header.isa;
   json["precision"] = header.is_reference ? "reference" : "fast";
+  json["kv_type"] = header.kv_type;
+  json["adapters"] = Json::array();
+  for (const TraceAdapter& adapter : header.adapters) {
+    Json one;
+    one["path"] = adapter.path;
+    one["sha256"] = adapter.sha256;
+    one["scale"] = static_cast<double>(adapter.scale);
+    json["adapters"].push_back(std::move(one));
+  }
   json["threads"] = header.threads;
   json["seed"] = header.policy.seed;
   json["policy"] = policy_json(header.policy);

@@ -3,7 +3,8 @@
 // so exactly that anybody can compute it again. One JSON object per line:
 //
 //   {"kind": "header", "pawl_trace": 1, "pawl", "model", "model_sha256", "tokenizer", "isa",
-//    "precision", "threads", "seed", "policy", "prompt_ids", "prompt_texts"}
+//    "precision", "kv_type", "adapters": [{"path", "sha256", "scale"}], "threads", "seed",
+//    "policy", "prompt_ids", "prompt_texts"}
 //   {"step": 0, "kind": "prefill" | "decode", "prefix_len", "prefix_sha256", "inputs",
 //    "selected": {"id", "text"} | null, "top": [{"id", "text", "logit", "p"}], "gap",
 //    "logits_digest", "forward_us", "policy_us"}                        one for each forward pass
@@ -33,6 +34,12 @@ namespace pawl::probe {
 
 inline constexpr int64_t kTraceSchema = 1;
 
+struct TraceAdapter {
+  std::string path;    // as it was named
+  std::string sha256;  // of the file
+  float scale = 1;
+};
+
 struct TraceHeader {
   std::string pawl_version;
   std::string model;         // as it was named
@@ -40,6 +47,8 @@ struct TraceHeader {
   std::string tokenizer;     // the algorithm, as the model's file names it
   std::string isa;           // kernel variant
   bool is_reference = false;
+  std::string kv_type = "f16";  // what keys and values were kept as: kernels::kv_type_name
+  std::vector<TraceAdapter> adapters;
   int64_t threads = 0;
   policy::Policy policy;  // with the seed
   std::vector<base::TokenId> prompt;

@@ -93,6 +93,26 @@ std::vector<std::string> prompt_texts_of(const Json& json, size_t prompt) {
   return texts;
 }
 
+// Traces from before there were these have neither.
+Result<void> parse_model_options(const Json& json, TraceHeader& header) {
+  if (json.find("kv_type") != nullptr) {
+    PAWL_TRY(header.kv_type, text_of(json, "kv_type"));
+  }
+  if (json.find("adapters") == nullptr) return {};
+  const Json::Array* items = member(json, "adapters").as_array();
+  if (items == nullptr) return bad("adapters", "an array");
+  for (const Json& item : *items) {
+    TraceAdapter adapter;
+    PAWL_TRY(adapter.path, text_of(item, "path"));
+    PAWL_TRY(adapter.sha256, sha256_of(item, "sha256"));
+    const auto scale = member(item, "scale").to_double();
+    if (!scale) return bad("scale", "a number");
+    adapter.scale = static_cast<float>(*scale);
+    header.adapters.push_back(std::move(adapter));
+  }
+  return {};
+}
+
 Result<TraceHeader> parse_header(const Json& json) {
   const auto schema = member(json, "pawl_trace").to_int64();
   if (!schema) return Error{ErrorCode::kBadFile, "the first line is no header of a trace", ""};
@@ -113,6 +133,7 @@ Result<TraceHeader> parse_header(const Json& json) {
     return bad("precision", "fast or reference");
   }
   header.is_reference = precision == "reference";
+  PAWL_TRY_VOID(parse_model_options(json, header));
   PAWL_TRY(header.threads, count_of(json, "threads"));
   PAWL_TRY(header.policy, parse_policy(member(json, "policy")));
   const auto seed = member(json, "seed").to_uint64();

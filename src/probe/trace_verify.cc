@@ -206,4 +206,17 @@ Verdict verify_model(const TraceHeader& header, std::string_view name, std::stri
                    ", this is " + std::string(name) + " with " + std::string(sha256));
 }
 
+Verdict verify_adapter(const TraceAdapter& adapter, std::string_view sha256) {
+  if (adapter.sha256 == sha256) {
+    return {"adapter",
+            Verdict::Outcome::kHolds,
+            adapter.path + " has the SHA-256 of the header",
+            {},
+            ""};
+  }
+  return fails("adapter", std::nullopt,
+               "traced was " + adapter.path + " with SHA-256 " + adapter.sha256 +
+                   ", there is one with " + std::string(sha256));
+}
+
 }  // namespace pawl::probe

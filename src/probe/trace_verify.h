@@ -36,8 +36,12 @@ std::vector<Verdict> verify_chain(const Trace& trace);
 // Whether this file is the one that was traced. `name`: of the model that was opened.
 Verdict verify_model(const TraceHeader& header, std::string_view name, std::string_view sha256);
 
-// By computing. REQUIRES: all verdicts of verify_chain hold; `runtime` has the precision of the
-// header. `seed`: of which steps are taken alone, and which token is changed.
+// The same for an adapter: the file at its path.
+Verdict verify_adapter(const TraceAdapter& adapter, std::string_view sha256);
+
+// By computing. REQUIRES: all verdicts of verify_chain hold; `runtime` has the precision, the
+// type of keys and values and the adapters of the header. `seed`: of which steps are taken alone,
+// and which token is changed.
 //   "recomputed": all rows in one causal pass over the text, in other chunks than the trace's; the
 //     policy is replayed on them.
 //   "alone": the first step, the last and up to six others, each from its prefix only, which goes

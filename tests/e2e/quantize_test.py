@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pawl quantize, --lora and --kv as a user meets them; what is refused, and what is left behind."""
+"""pawl quantize as a user meets it, what it leaves behind, and model files that are refused."""
 
 import json
 import pathlib
@@ -17,19 +17,6 @@ MODEL = TINY / "qwen3.gguf"
 
 def text(value):
     return struct.pack("<Q", len(value)) + value.encode()
-
-
-def adapter(architecture, name, columns, rows, down=0.25, up=0.5):
-    """An adapter of rank 2 for one tensor, by the format's description."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, 2, 4)
-    for key, value in (("general.type", "adapter"), ("general.architecture", architecture), ("adapter.type", "lora")):
-        head += text(key) + struct.pack("<I", 8) + text(value)
-    head += text("adapter.lora.alpha") + struct.pack("<If", 6, 4.0)
-    first = 2 * columns * 4
-    head += text(name + ".lora_a") + struct.pack("<IQQIQ", 2, columns, 2, 0, 0)
-    head += text(name + ".lora_b") + struct.pack("<IQQIQ", 2, 2, rows, 0, first)
-    head += bytes(-len(head) % 32)
-    return head + struct.pack(f"<{2 * columns}f", *[down] * (2 * columns)) + struct.pack(f"<{2 * rows}f", *[up] * (2 * rows))
 
 
 class Quantize(PawlTest):
@@ -90,48 +77,6 @@ class Quantize(PawlTest):
             self.assertEqual(process.returncode, 130, errors)
             self.assertFalse(self.out.exists())
         self.assertEqual([p.name for p in self.home.iterdir() if ".partial" in p.name], [])
-
-
-class Adapters(PawlTest):
-    def setUp(self):
-        super().setUp()
-        self.file = self.home / "adapter.gguf"
-
-    def logits(self, *more):
-        result = self.pawl("logits", "-m", MODEL, "--ids", "5,6,7", "--json", "--top", "3", "--reference", *more)
-        self.assert_done(result)
-        return [(row["id"], row["logit"]) for row in json.loads(result.stdout)["positions"][0]["top"]]
-
-    def test_an_adapter_changes_logits_by_its_scale(self):
-        shown = json.loads(self.pawl("model", "show", MODEL, "--json").stdout)
-        shape = next(t for t in shown["tensors"] if t["name"] == "blk.0.ffn_down.weight")["shape"]
-        self.file.write_bytes(adapter("qwen3", "blk.0.ffn_down.weight", *shape))
-        plain = self.logits()
-        self.assertNotEqual(self.logits("--lora", self.file), plain)
-        self.assertNotEqual(self.logits("--lora", f"{self.file}=0.5"), self.logits("--lora", self.file))
-        self.assertEqual(self.logits("--lora", f"{self.file}=0"), plain)
-
-    def test_what_is_wrong_with_an_adapter_is_named(self):
-        run = ["run", "-m", MODEL, "--ids", "5", "-n", "1"]
-        for data, *words in ((adapter("llama", "blk.0.ffn_down.weight", 64, 64), "general.architecture", "'llama'", "'qwen3'"),
-                             (adapter("qwen3", "blk.77.ffn_down.weight", 64, 64), "blk.77.ffn_down.weight"),
-                             (adapter("qwen3", "blk.0.attn_q.weight", 56, 64), "blk.0.attn_q.weight.lora_a", "[56, 2]")):
-            self.file.write_bytes(data)
-            self.assert_error(self.pawl(*run, "--lora", self.file), 2, str(self.file), *words)
-        self.assert_error(self.pawl(*run, "--lora", MODEL), 2, "general.type")
-        self.assert_error(self.pawl(*run, "--lora", self.home / "none.gguf"), 3, "none.gguf")
-        self.assert_error(self.pawl(*run, "--lora", f"{self.file}=much"), 2, "--lora", "'much'")
-
-
-class Cache(PawlTest):
-    def test_keys_and_values_in_8_bits(self):
-        run = ["run", "-m", MODEL, "--ids", "5,6,7", "-n", "16", "--greedy", "--json"]
-        answers = [json.loads(self.pawl(*run, "--kv", kind).stdout)["output_ids"] for kind in ("f16", "q8_0")]
-        self.assertEqual(answers[0][:2], answers[1][:2])
-        run[2] = TINY / "qwen2.gguf"
-        self.assert_error(self.pawl(*run, "--kv", "q8_0"), 2, "blk.0.attn_k.bias")
-        self.assert_error(self.pawl(*run, "--kv", "q4"), 2, "--kv", "'q4'")
-        self.assert_error(self.pawl(*run, "--kv", "q8_0", "--reference"), 2, "--kv")
 
 
 class BadModels(PawlTest):

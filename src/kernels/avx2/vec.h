@@ -37,6 +37,13 @@ inline Vec broadcast(float value) {
 inline Vec load(const float* from) {
   return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
 }
+inline __m256 load_eight(const int8_t* from) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
+inline Vec load(const int8_t* from) {
+  return {load_eight(from), load_eight(from + 8)};
+}
 inline __m256 load_eight(const Half* from) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }

@@ -40,6 +40,10 @@ inline Vec load(const float* from) {
 inline Vec load(const Half* from) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
 }
+inline Vec load(const int8_t* from) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+}
 inline Vec load_partial(const float* from, int n, float fill) {
   return {_mm512_mask_loadu_ps(_mm512_set1_ps(fill), first_lanes(n), from)};
 }

@@ -64,28 +64,29 @@ std::string head(const Paint& paint, std::string_view title, std::string_view ab
 
 std::string costs_text(const lab::Study& study, const Paint& paint) {
   TextTable table;
-  table.columns = {{"variant", false},     {"n", true},          {"tokens", true},
-                   {"time", true},         {"time saved", true}, {"by the bill", true},
-                   {"saved ÷ bill", true}, {"bytes saved", true}};
+  table.columns = {{"variant", false},     {"n", true},
+                   {"tokens", true},       {"time", true},
+                   {"time saved", true},   {"by the bill", true},
+                   {"saved ÷ bill", true}, {"the others alike", true},
+                   {"bytes saved", true}};
   for (const VariantResult& variant : study.variants) {
     const auto or_dash = [](bool has_value, std::string text) {
       return has_value ? std::move(text) : std::string("–");
     };
+    const auto ratio = [](bool is_billed, const std::optional<lab::OverBill>& over) {
+      if (!is_billed || !over) return std::string("–");
+      return fmt::format("{:.2f} ({:.2f} to {:.2f}; {})", over->ratio.value,
+                         over->ratio.interval.low, over->ratio.interval.high, over->n);
+    };
     const bool is_billed = variant.billed_share && variant.kind != VariantKind::kStripped;
-    table.rows.push_back(
-        {variant.name, std::to_string(variant.pairs), number(variant.tokens),
-         human_ms(variant.ms.value),
-         or_dash(variant.saved_share.has_value(),
-                 variant.saved_share ? percent_range(*variant.saved_share) : ""),
-         or_dash(is_billed, is_billed ? percent(*variant.billed_share) : ""),
-         or_dash(
-             is_billed && variant.over_bill,
-             is_billed && variant.over_bill
-                 ? fmt::format("{:.2f} ({:.2f} to {:.2f})", variant.over_bill->value,
-                               variant.over_bill->interval.low, variant.over_bill->interval.high)
-                 : ""),
-         or_dash(variant.saved_bytes_share.has_value(),
-                 percent(variant.saved_bytes_share.value_or(0), 0))});
+    table.rows.push_back({variant.name, std::to_string(variant.pairs), number(variant.tokens),
+                          human_ms(variant.ms.value),
+                          or_dash(variant.saved_share.has_value(),
+                                  variant.saved_share ? percent_range(*variant.saved_share) : ""),
+                          or_dash(is_billed, is_billed ? percent(*variant.billed_share) : ""),
+                          ratio(is_billed, variant.over_bill), ratio(is_billed, variant.alike),
+                          or_dash(variant.saved_bytes_share.has_value(),
+                                  percent(variant.saved_bytes_share.value_or(0), 0))});
   }
   std::string text =
       head(paint, "Leaving out", "time against the full answers to the same prompts, 95 %");

@@ -111,8 +111,8 @@ TourFinding savings_finding(const Study& study) {
       "bill, {:.2f} to {:.2f}); stripping it from the finished answer saved {} of the bytes and "
       "{:.1f} % of the time ({:.1f} to {:.1f}).",
       percent(*without->billed_share), percent(without->saved_share->value),
-      without->over_bill->value, without->over_bill->interval.low,
-      without->over_bill->interval.high, percent(*stripped->saved_bytes_share),
+      without->over_bill->ratio.value, without->over_bill->ratio.interval.low,
+      without->over_bill->ratio.interval.high, percent(*stripped->saved_bytes_share),
       100 * stripped->saved_share->value, 100 * stripped->saved_share->interval.low,
       100 * stripped->saved_share->interval.high);
   finding.verdict = both(find(study, "not asked"), find(study, "stripped"));

@@ -27,8 +27,8 @@ function schema(section, input) {
   if (r.variants.length > 1) {
     const pct = e => e ? `${percent(e.value)} (${(100 * e.low).toFixed(1)} to ${(100 * e.high).toFixed(1)})` : '–';
     table(card(section, 'Leaving out', 'Time against the full answers to the same prompts, with 95 % intervals.'),
-      [['variant', ''], ['n', 'number'], ['tokens', 'number'], ['ms', 'number'], ['time saved', 'number'], ['by the bill', 'number'], ['saved over bill', 'number'], ['bytes saved', 'number']],
-      r.variants.map(v => [v.name, v.n, shown(v.tokens), range(v.ms), pct(v.saved_share), v.kind === 'stripped' ? '–' : percent(v.billed_share), v.kind === 'stripped' ? '–' : range(v.over_bill), percent(v.saved_bytes_share, 0)]));
+      [['variant', ''], ['n', 'number'], ['tokens', 'number'], ['ms', 'number'], ['time saved', 'number'], ['by the bill', 'number'], ['saved over bill', 'number'], ['the others alike', 'number'], ['bytes saved', 'number']],
+      r.variants.map(v => [v.name, v.n, shown(v.tokens), range(v.ms), pct(v.saved_share), v.kind === 'stripped' ? '–' : percent(v.billed_share), v.kind === 'stripped' ? '–' : range(v.over_bill), v.kind === 'stripped' || !v.alike ? '–' : `${range(v.alike)}, n = ${v.alike.n}`, percent(v.saved_bytes_share, 0)]));
     const right = (v, field) => { const one = v.right.find(x => x.field === field); return one ? `${one.right} of ${one.n}` : '–'; };
     const self = field => { const one = r.self_agreement.find(x => x.field === field); return one ? `${one.same} of ${one.n}` : 'not asked twice'; };
     const changes = r.variants.flatMap(v => v.agreement.map(a => [a.field, v.name, a.n, a.same,

@@ -35,6 +35,13 @@ Json optional_estimate(const std::optional<Estimate>& estimate) {
   return estimate ? estimate_json(*estimate) : Json();
 }
 
+Json over_bill_json(const std::optional<OverBill>& over) {
+  if (!over) return {};
+  Json json = estimate_json(over->ratio);
+  json["n"] = over->n;
+  return json;
+}
+
 Json row_json(const BillRow& row, std::string_view name, bool knows_forced) {
   Json json;
   json["path"] = name;
@@ -98,7 +105,9 @@ Json variant_json(const VariantResult& variant) {
   json["saved_bytes_share"] = variant.saved_bytes_share;
   json["billed_ms"] = variant.billed_ms;
   json["billed_share"] = variant.billed_share;
-  json["over_bill"] = optional_estimate(variant.over_bill);
+  json["over_bill"] = over_bill_json(variant.over_bill);
+  json["alike"] = over_bill_json(variant.alike);
+  json["at_length"] = over_bill_json(variant.at_length);
   json["rest_tokens"] = variant.rest_tokens;
   json["start_ms"] = variant.start_ms;
   json["agreement"] = Json::array();

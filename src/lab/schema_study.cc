@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/schema_study.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 
-#include "lab/stats.h"
+#include "lab/schema_costs.h"
 
 namespace pawl::lab {
 
@@ -14,24 +11,14 @@ using base::Json;
 
 namespace {
 
-// One whole answer.
-struct Answer {
-  const RequestRecord* record = nullptr;
-  Json value;
-  AnswerBill bill;
-};
-
-// A variant's answers by prompt, in the order of repetitions.
-using ByPrompt = std::map<size_t, std::vector<Answer>>;
-
 bool is_budget_spent_thinking(const RequestRecord& record) {
   return record.finish_reason == "length" && record.text.empty() && !record.reasoning.empty();
 }
 
 // Sorts the records of a variant into states, and gives those that are whole answers.
-ByPrompt answers_of(const StudyVariant& variant, std::span<const RequestRecord> records,
-                    size_t prompts, VariantResult& result) {
-  ByPrompt answers;
+AnswersByPrompt answers_of(const StudyVariant& variant, std::span<const RequestRecord> records,
+                           size_t prompts, VariantResult& result) {
+  AnswersByPrompt answers;
   for (const RequestRecord& record : records) {
     if (record.asked.arm != variant.name || record.asked.is_warm_up) continue;
     const size_t prompt = std::strtoul(record.asked.label.c_str(), nullptr, 10);
@@ -53,38 +40,16 @@ ByPrompt answers_of(const StudyVariant& variant, std::span<const RequestRecord> 
     }
   }
   for (auto& [prompt, list] : answers) {
-    std::stable_sort(list.begin(), list.end(), [](const Answer& a, const Answer& b) {
+    std::stable_sort(list.begin(), list.end(), [](const StudyAnswer& a, const StudyAnswer& b) {
       return a.record->asked.repetition < b.record->asked.repetition;
     });
   }
   return answers;
 }
 
-template <typename F>
-double mean_over(const std::vector<Answer>& answers, F&& value) {
-  double sum = 0;
-  for (const Answer& answer : answers) sum += value(answer);
-  return sum / static_cast<double>(answers.size());
-}
-
-Estimate estimate_of(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  return {mean, mean_interval(values).value_or(Interval{mean, mean})};
-}
-
-FieldCost cost_of(const AnswerBill& bill, const std::vector<FieldPath>& fields) {
-  FieldCost sum;
-  for (const FieldPath& field : fields) {
-    const FieldCost one = bill.under(field);
-    sum.tokens += one.tokens;
-    sum.forced += one.forced;
-    sum.ms += one.ms;
-  }
-  return sum;
-}
-
 // The first answer to each prompt against the first in full.
-Agreement agreement_of(const FieldPath& field, const ByPrompt& full, const ByPrompt& here) {
+Agreement agreement_of(const FieldPath& field, const AnswersByPrompt& full,
+                       const AnswersByPrompt& here) {
   Agreement agreement;
   agreement.field = field;
   double sum_full = 0, sum_here = 0;
@@ -111,7 +76,7 @@ Agreement agreement_of(const FieldPath& field, const ByPrompt& full, const ByPro
 }
 
 std::optional<Rightness> rightness_of(const FieldPath& field, std::span<const StudyPrompt> prompts,
-                                      const ByPrompt& answers) {
+                                      const AnswersByPrompt& answers) {
   Rightness rightness;
   rightness.field = field;
   for (const auto& [prompt, list] : answers) {
@@ -126,71 +91,6 @@ std::optional<Rightness> rightness_of(const FieldPath& field, std::span<const St
   if (rightness.n == 0) return std::nullopt;
   rightness.interval = base::clopper_pearson(rightness.right, rightness.n);
   return rightness;
-}
-
-// Time, tokens and bytes of a variant against full, paired by prompt.
-void compare_costs(const StudyVariant& variant, const ByPrompt& full, const ByPrompt& here,
-                   VariantResult& result) {
-  std::vector<double> full_ms, saved, billed, over;
-  double start = 0, rest = 0, bytes = 0, full_bytes = 0;
-  std::vector<double> all_ms;
-  for (const auto& [prompt, list] : here) {
-    all_ms.push_back(mean_over(list, [](const Answer& one) { return one.bill.whole_ms; }));
-    const auto other = full.find(prompt);
-    if (other == full.end()) continue;
-    ++result.pairs;
-    const double whole =
-        mean_over(other->second, [](const Answer& one) { return one.bill.whole_ms; });
-    full_ms.push_back(whole);
-    saved.push_back(whole - all_ms.back());
-    const auto start_of = [](const Answer& one) { return one.bill.start_ms; };
-    const double start_gain = mean_over(other->second, start_of) - mean_over(list, start_of);
-    start -= start_gain;
-    billed.push_back(mean_over(
-        other->second, [&](const Answer& one) { return cost_of(one.bill, variant.left_out).ms; }));
-    // The prompt is no part of the field: it is left out of both sides.
-    over.push_back(saved.back() - start_gain - billed.back());
-    const auto rest_of = [&](const Answer& one) {
-      const FieldCost all = one.bill.under({}), out = cost_of(one.bill, variant.left_out);
-      return static_cast<double>(all.tokens - all.forced - out.tokens + out.forced);
-    };
-    rest += mean_over(list, rest_of) - mean_over(other->second, rest_of);
-    const auto bytes_of = [](const Answer& one) {
-      return static_cast<double>(one.record->text.size());
-    };
-    full_bytes += mean_over(other->second, bytes_of);
-    bytes += variant.kind != VariantKind::kStripped
-                 ? mean_over(list, bytes_of)
-                 : mean_over(list, [&](const Answer& one) {
-                     return static_cast<double>(without(one.value, variant.left_out).dump().size());
-                   });
-  }
-  if (!all_ms.empty()) result.ms = estimate_of(all_ms);
-  if (result.pairs == 0) return;
-  const auto n = static_cast<double>(result.pairs);
-  result.rest_tokens = rest / n;
-  result.start_ms = start / n;
-  result.bytes = bytes / n;
-  if (variant.kind == VariantKind::kFull) return;
-  const double whole = mean_of(full_ms);
-  const auto scaled = [](const Estimate& one, double by) {
-    return Estimate{one.value * by, {one.interval.low * by, one.interval.high * by}};
-  };
-  result.saved_ms = estimate_of(saved);
-  result.saved_share = scaled(*result.saved_ms, 1 / whole);
-  result.saved_bytes_share = 1 - bytes / full_bytes;
-  result.sure_saved = mean_interval(saved, kSure).value_or(result.saved_ms->interval);
-  if (variant.left_out.empty()) return;
-  result.billed_ms = mean_of(billed);
-  result.billed_share = *result.billed_ms / whole;
-  if (*result.billed_ms <= 0) return;
-  // Measured over the bill, from the differences of single prompts: their sizes drop out.
-  const auto ratio = [&](double difference) { return 1 + difference / *result.billed_ms; };
-  const Estimate difference = estimate_of(over);
-  result.over_bill = Estimate{ratio(difference.value),
-                              {ratio(difference.interval.low), ratio(difference.interval.high)}};
-  const Interval sure = mean_interval(over, kSure).value_or(difference.interval);
-  result.sure_over_bill = {ratio(sure.low), ratio(sure.high)};
 }
 
 }  // namespace
@@ -211,20 +111,20 @@ std::optional<Study> conclude_study(const StudyPlan& plan, std::span<const Study
                                     std::span<const RequestRecord> records) {
   Study study;
   study.prompts = static_cast<int64_t>(prompts.size());
-  std::vector<ByPrompt> answers;
+  std::vector<AnswersByPrompt> answers;
   for (const StudyVariant& variant : plan.variants) {
     VariantResult result;
     result.kind = variant.kind;
     result.name = variant.name;
     result.left_out = variant.left_out;
     answers.push_back(answers_of(variant, records, prompts.size(), result));
-    const ByPrompt& full = answers.front();
-    const ByPrompt& here = answers.back();
-    compare_costs(variant, full, here, result);
+    const AnswersByPrompt& full = answers.front();
+    const AnswersByPrompt& here = answers.back();
+    compare_costs(plan, variant, full, here, result);
     for (const auto& [prompt, list] : here) {
       result.tokens +=
           mean_over(list,
-                    [](const Answer& one) { return static_cast<double>(one.bill.tokens()); }) /
+                    [](const StudyAnswer& one) { return static_cast<double>(one.bill.tokens()); }) /
           static_cast<double>(here.size());
     }
     for (const FieldPath& field : plan.fields) {
@@ -245,7 +145,7 @@ std::optional<Study> conclude_study(const StudyPlan& plan, std::span<const Study
   }
   std::vector<AnswerBill> bills;
   for (const auto& [prompt, list] : answers.front()) {
-    for (const Answer& answer : list) {
+    for (const StudyAnswer& answer : list) {
       bills.push_back(answer.bill);
       study.answers.push_back(answer.value);
     }

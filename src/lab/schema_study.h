@@ -114,6 +114,13 @@ struct Rightness {
   base::Interval interval;
 };
 
+// What leaving out saved, measured over what the bill says that it costs, both without the prompt.
+struct OverBill {
+  int64_t n = 0;   // prompts
+  Estimate ratio;  // of 95 %
+  Interval sure;   // of kSure
+};
+
 struct VariantResult {
   VariantKind kind = VariantKind::kFull;
   std::string name;
@@ -127,9 +134,12 @@ struct VariantResult {
   std::optional<double> saved_bytes_share;
   // Of what is left out: what the bill of the full answers says, and measured over it.
   std::optional<double> billed_ms, billed_share;
-  std::optional<Estimate> over_bill;
+  std::optional<OverBill> over_bill;  // of all prompts
+  // Of the prompts whose answers say the same in every other field: like beside like.
+  std::optional<OverBill> alike;
+  // Of all, the others' change of length taken out at the price of their tokens.
+  std::optional<OverBill> at_length;
   Interval sure_saved;               // saved_ms, of kSure
-  Interval sure_over_bill;           // over_bill, of kSure
   double rest_tokens = 0;            // chosen ones that the rest became longer
   double start_ms = 0;               // what the prompt took longer
   std::vector<Agreement> agreement;  // of what both have
@@ -154,7 +164,8 @@ std::optional<Study> conclude_study(const StudyPlan& plan, std::span<const Study
 // Adds the verdicts; a pure function, for tests.
 //   complete   the bill holds every token that the server counted
 //   stripped   stripping saves no time: fails where it surely saved or cost more than 1 %
-//   not asked  saves what the bill says, within a tenth, the others' change of length aside
+//   not asked  saves what the bill says, within a tenth, where the other fields say the same; where
+//              they hardly ever do, their change of length aside
 //   order      what is decided before the reasoning does not depend on it: fails at one difference
 void judge_study(const StudyPlan& plan, std::span<const RequestRecord> records, Study& study);
 

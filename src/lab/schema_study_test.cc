@@ -193,7 +193,7 @@ TEST(SchemaStudy, ClaimsHoldWhereTheyAreSo) {
   EXPECT_NEAR(study.bill.find({"score"})->ms.value, 10, 1e-9);
   const VariantResult& not_asked = *study.find(VariantKind::kNotAsked);
   EXPECT_NEAR(not_asked.saved_ms->value, words * 10, 1e-9);
-  EXPECT_NEAR(not_asked.over_bill->value, 1, 1e-9);
+  EXPECT_NEAR(not_asked.over_bill->ratio.value, 1, 1e-9);
   EXPECT_NEAR(*not_asked.billed_share, words * 10 / (110 + words * 10), 1e-9);
 }
 
@@ -268,28 +268,33 @@ TEST(SchemaStudy, NotAskingThatSavesHalfOfTheShareRefutesTheClaim) {
   EXPECT_EQ(verdict(made.conclude(), "not asked")->outcome, Outcome::kFails);
 }
 
+// "why" of 20 words, and a note; a word takes 10 ms, the end `more_ms` longer.
+RequestRecord noted(const std::string& arm, size_t prompt, int words, bool has_why,
+                    double more_ms = 0) {
+  std::vector<MadeToken> tokens = {{"{\"", true, 4}};
+  if (has_why) {
+    tokens.push_back({"why\":\"", true, 0});
+    for (int i = 0; i < 20; ++i) tokens.push_back({"w ", false, i == 0 ? 96 : 10});
+    tokens.push_back({"\",\"", true, 0});
+  }
+  tokens.push_back({"note\":\"", true, 0});
+  for (int i = 0; i < words; ++i) tokens.push_back({"n ", false, i == 0 && !has_why ? 96 : 10});
+  tokens.push_back({"\"}", true, 0});
+  RequestRecord record = made_record(arm, prompt, tokens, 10, 0);
+  *record.closed_ns += static_cast<int64_t>(more_ms * 1e6);
+  return record;
+}
+
 TEST(SchemaStudy, WhatTheOthersBecameLongerIsToldApart) {
   const auto prompts = prompts_of(6);
   const Json schema = json(
       R"({"type":"object","additionalProperties":false,"required":["why","note"],
           "properties":{"why":{"type":"string","maxLength":90},"note":{"type":"string","maxLength":90}}})");
   const StudyPlan plan = plan_of(schema, prompts);
-  const auto note = [](const std::string& arm, size_t prompt, int words, bool has_why) {
-    std::vector<MadeToken> tokens = {{"{\"", true, 4}};
-    if (has_why) {
-      tokens.push_back({"why\":\"", true, 0});
-      for (int i = 0; i < 20; ++i) tokens.push_back({"w ", false, i == 0 ? 96 : 10});
-      tokens.push_back({"\",\"", true, 0});
-    }
-    tokens.push_back({"note\":\"", true, 0});
-    for (int i = 0; i < words; ++i) tokens.push_back({"n ", false, i == 0 && !has_why ? 96 : 10});
-    tokens.push_back({"\"}", true, 0});
-    return made_record(arm, prompt, tokens, 10, 0);
-  };
   std::vector<RequestRecord> records;
   for (size_t i = 0; i < 6; ++i) {
-    records.push_back(note("full", i, 10, true));
-    records.push_back(note(name_of(plan, VariantKind::kNotAsked), i, 20, false));
+    records.push_back(noted("full", i, 10, true));
+    records.push_back(noted(name_of(plan, VariantKind::kNotAsked), i, 20, false));
   }
   const auto study = conclude_study(plan, prompts, records);
   ASSERT_TRUE(study.has_value());
@@ -297,12 +302,44 @@ TEST(SchemaStudy, WhatTheOthersBecameLongerIsToldApart) {
   // 20 words are not asked for, 10 more are written elsewhere.
   EXPECT_NEAR(variant.saved_ms->value, 100, 1e-9);
   EXPECT_NEAR(*variant.billed_ms, 200, 1e-9);
-  EXPECT_NEAR(variant.over_bill->value, 0.5, 1e-9);
+  EXPECT_NEAR(variant.over_bill->ratio.value, 0.5, 1e-9);
   EXPECT_NEAR(variant.rest_tokens, 10, 1e-9);
+  EXPECT_FALSE(variant.alike.has_value()) << "no note is what it was";
+  EXPECT_NEAR(variant.at_length->ratio.value, 1, 1e-9);
   EXPECT_EQ(verdict(*study, "not asked")->outcome, Outcome::kHolds);
-  EXPECT_NE(verdict(*study, "not asked")->reason.find("+10.0 tokens: 1.00 times"),
-            std::string::npos)
-      << verdict(*study, "not asked")->reason;
+  for (const char* part :
+       {"change of length aside: 1.00 times", "as it came: 0.50", "+10.0 tokens"}) {
+    EXPECT_NE(verdict(*study, "not asked")->reason.find(part), std::string::npos)
+        << verdict(*study, "not asked")->reason;
+  }
+}
+
+// Of six prompts two get a longer note when "why" is not asked for.
+TEST(SchemaStudy, LikeIsComparedWithLikeAndTheRestIsToldApart) {
+  const auto prompts = prompts_of(6);
+  const Json schema = json(
+      R"({"type":"object","additionalProperties":false,"required":["why","note"],
+          "properties":{"why":{"type":"string","maxLength":90},"note":{"type":"string","maxLength":90}}})");
+  const StudyPlan plan = plan_of(schema, prompts);
+  const auto conclude = [&](double more_ms) {
+    std::vector<RequestRecord> records;
+    for (size_t i = 0; i < 6; ++i) {
+      records.push_back(noted("full", i, 10, true));
+      records.push_back(
+          noted(name_of(plan, VariantKind::kNotAsked), i, i < 2 ? 30 : 10, false, more_ms));
+    }
+    return *conclude_study(plan, prompts, records);
+  };
+  const Study study = conclude(0);
+  const VariantResult& variant = *study.find(VariantKind::kNotAsked);
+  ASSERT_TRUE(variant.alike.has_value());
+  EXPECT_EQ(variant.alike->n, 4);
+  EXPECT_NEAR(variant.alike->ratio.value, 1, 1e-9);
+  // Two of six wrote 20 words more: a third of 200 ms.
+  EXPECT_NEAR(variant.over_bill->ratio.value, 1 - 200.0 / 3 / 200, 1e-9);
+  EXPECT_EQ(verdict(study, "not asked")->outcome, Outcome::kHolds);
+  // Saved by half too little in like answers: their number does not hide it.
+  EXPECT_EQ(verdict(conclude(100), "not asked")->outcome, Outcome::kFails);
 }
 
 TEST(SchemaStudy, AScoreThatDependsOnWhatComesBehindItRefutesTheOrder) {

@@ -13,9 +13,10 @@ using base::Json;
 
 namespace {
 
-constexpr double kNear = 0.10;     // measured beside billed
-constexpr double kNothing = 0.01;  // of the time: less is nothing
-constexpr double kTooWide = 0.05;  // half an interval of the time that decides nothing
+constexpr double kNear = 0.10;       // measured beside billed
+constexpr double kNearNoise = 0.15;  // half an interval of that which decides nothing
+constexpr double kNothing = 0.01;    // of the time: less is nothing
+constexpr double kTooWide = 0.05;    // half an interval of the time that decides nothing
 constexpr int64_t kFewestPrompts = 3;
 
 std::string percent(double share) {
@@ -81,30 +82,33 @@ CancelVerdict judge_stripped(const VariantResult& stripped) {
   return verdict;
 }
 
-CancelVerdict judge_share(const VariantResult& variant, double tokens_ms) {
-  const Estimate& over = *variant.over_bill;
-  // What the rest became longer is no part of what the field had cost.
-  const double rest = variant.rest_tokens * tokens_ms / *variant.billed_ms;
+std::string with_interval(const OverBill& over) {
+  return fmt::format("{:.2f} times that ({:.2f} to {:.2f}; n = {})", over.ratio.value,
+                     over.ratio.interval.low, over.ratio.interval.high, over.n);
+}
+
+// Like beside like: other values of the other fields have other lengths, which no bill of the field
+// can know. Their effect is shown beside it.
+CancelVerdict judge_share(const VariantResult& variant) {
+  const bool has_alike = variant.alike && variant.alike->n >= kFewestPrompts;
+  const OverBill& judged = has_alike ? *variant.alike : *variant.at_length;
   CancelVerdict verdict{"not asked", Outcome::kUnverified, ""};
   verdict.reason = fmt::format(
-      "not asking for {} saved {} of the time; by the bill it is {}: {:.2f} times that ({:.2f} to "
-      "{:.2f}); n = {}",
+      "not asking for {} saved {} of the time; by the bill it is {}. {}: {}",
       shown_paths(variant.left_out), with_interval(*variant.saved_share),
-      percent(*variant.billed_share), over.value, over.interval.low, over.interval.high,
-      variant.pairs);
-  if (std::abs(variant.rest_tokens) >= 0.05) {
-    verdict.reason += fmt::format(
-        "; the other fields became {:+.1f} tokens: {:.2f} times at their "
-        "former length",
-        variant.rest_tokens, over.value + rest);
+      percent(*variant.billed_share),
+      has_alike ? "Where the other fields said the same" : "The others' change of length aside",
+      with_interval(judged));
+  if (variant.over_bill->n > judged.n || std::abs(variant.rest_tokens) >= 0.05) {
+    verdict.reason += fmt::format("; as it came: {}, the other fields {:+.1f} tokens",
+                                  with_interval(*variant.over_bill), variant.rest_tokens);
   }
-  const auto is_near = [](double ratio) { return std::abs(ratio - 1) <= kNear; };
-  if (variant.pairs < kFewestPrompts) {
+  const double half = (judged.ratio.interval.high - judged.ratio.interval.low) / 2;
+  if (judged.n < kFewestPrompts) {
     verdict.reason += ", too few to tell";
-  } else if (is_near(over.value) || is_near(over.value + rest)) {
+  } else if (std::abs(judged.ratio.value - 1) <= kNear && half <= kNearNoise) {
     verdict.outcome = Outcome::kHolds;
-  } else if (variant.sure_over_bill.low + rest > 1 + kNear ||
-             variant.sure_over_bill.high + rest < 1 - kNear) {
+  } else if (judged.sure.low > 1 + kNear || judged.sure.high < 1 - kNear) {
     verdict.outcome = Outcome::kFails;
   } else {
     verdict.reason += ": too much noise to tell";
@@ -184,18 +188,9 @@ void judge_study(const StudyPlan& plan, std::span<const RequestRecord> records, 
   if (stripped != nullptr && stripped->saved_share) {
     study.verdicts.push_back(judge_stripped(*stripped));
   }
-  const double chosen = [&] {
-    double tokens = 0;
-    for (const BillRow& row : study.bill.rows) {
-      if (row.path.size() == 1) tokens += row.tokens - row.forced;
-    }
-    return tokens;
-  }();
-  double fields_ms = 0;
-  for (const BillRow& row : study.bill.rows) fields_ms += row.path.size() == 1 ? row.ms.value : 0;
   const VariantResult* const not_asked = study.find(VariantKind::kNotAsked);
   if (not_asked != nullptr && not_asked->over_bill) {
-    study.verdicts.push_back(judge_share(*not_asked, chosen > 0 ? fields_ms / chosen : 0));
+    study.verdicts.push_back(judge_share(*not_asked));
   }
   if (auto order = judge_order(plan, records)) study.verdicts.push_back(std::move(*order));
 }

@@ -314,16 +314,16 @@ TEST(SchemaStudy, WhatTheOthersBecameLongerIsToldApart) {
   }
 }
 
-// Of six prompts two get a longer note when "why" is not asked for.
+// Of eight prompts two get a longer note when "why" is not asked for.
 TEST(SchemaStudy, LikeIsComparedWithLikeAndTheRestIsToldApart) {
-  const auto prompts = prompts_of(6);
+  const auto prompts = prompts_of(8);
   const Json schema = json(
       R"({"type":"object","additionalProperties":false,"required":["why","note"],
           "properties":{"why":{"type":"string","maxLength":90},"note":{"type":"string","maxLength":90}}})");
   const StudyPlan plan = plan_of(schema, prompts);
   const auto conclude = [&](double more_ms) {
     std::vector<RequestRecord> records;
-    for (size_t i = 0; i < 6; ++i) {
+    for (size_t i = 0; i < 8; ++i) {
       records.push_back(noted("full", i, 10, true));
       records.push_back(
           noted(name_of(plan, VariantKind::kNotAsked), i, i < 2 ? 30 : 10, false, more_ms));
@@ -333,10 +333,10 @@ TEST(SchemaStudy, LikeIsComparedWithLikeAndTheRestIsToldApart) {
   const Study study = conclude(0);
   const VariantResult& variant = *study.find(VariantKind::kNotAsked);
   ASSERT_TRUE(variant.alike.has_value());
-  EXPECT_EQ(variant.alike->n, 4);
+  EXPECT_EQ(variant.alike->n, 6);
   EXPECT_NEAR(variant.alike->ratio.value, 1, 1e-9);
-  // Two of six wrote 20 words more: a third of 200 ms.
-  EXPECT_NEAR(variant.over_bill->ratio.value, 1 - 200.0 / 3 / 200, 1e-9);
+  // Two of eight wrote 20 words more: a quarter of 200 ms.
+  EXPECT_NEAR(variant.over_bill->ratio.value, 0.75, 1e-9);
   EXPECT_EQ(verdict(study, "not asked")->outcome, Outcome::kHolds);
   // Saved by half too little in like answers: their number does not hide it.
   EXPECT_EQ(verdict(conclude(100), "not asked")->outcome, Outcome::kFails);

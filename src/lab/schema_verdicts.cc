@@ -18,6 +18,7 @@ constexpr double kNearNoise = 0.15;  // half an interval of that which decides n
 constexpr double kNothing = 0.01;    // of the time: less is nothing
 constexpr double kTooWide = 0.05;    // half an interval of the time that decides nothing
 constexpr int64_t kFewestPrompts = 3;
+constexpr int64_t kFewestAlike = 5;  // prompts: of fewer the interval says nothing
 
 std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
@@ -90,7 +91,7 @@ std::string with_interval(const OverBill& over) {
 // Like beside like: other values of the other fields have other lengths, which no bill of the field
 // can know. Their effect is shown beside it.
 CancelVerdict judge_share(const VariantResult& variant) {
-  const bool has_alike = variant.alike && variant.alike->n >= kFewestPrompts;
+  const bool has_alike = variant.alike && variant.alike->n >= kFewestAlike;
   const OverBill& judged = has_alike ? *variant.alike : *variant.at_length;
   CancelVerdict verdict{"not asked", Outcome::kUnverified, ""};
   verdict.reason = fmt::format(

@@ -17,6 +17,7 @@
 #include "cli/policy_flags.h"
 #include "cli/terminal.h"
 #include "engine/engine.h"
+#include "grammar/thinking.h"
 #include "model/model.h"
 
 namespace pawl::cli {
@@ -114,14 +115,16 @@ GenerationSink::Output output_of(const CommonOptions& common) {
 }
 
 // A finished answer is held against its format once more, by another implementation.
-Result<void> check_format(const grammar::Compiled& format, const GenerationSink& sink,
+Result<void> check_format(const grammar::Compiled& format, const GenerationSink& sink, bool thinks,
                           bool is_quiet) {
   if (sink.finished().reason == engine::FinishReason::kLength) {
     note(is_quiet, "the answer ends before what was asked for is complete: --max-tokens");
   }
   if (sink.finished().reason != engine::FinishReason::kStop) return {};
   if (!sink.finished().stop_string.empty()) return {};
-  PAWL_TRY(const std::string wrong, format.check(sink.text()));
+  const std::string_view answer =
+      thinks ? grammar::answer_behind_thinking(sink.text()) : std::string_view(sink.text());
+  PAWL_TRY(const std::string wrong, format.check(answer));
   if (wrong.empty()) return {};
   return Error{ErrorCode::kUnsupported, "the answer breaks its format: " + wrong, ""};
 }
@@ -156,7 +159,10 @@ Result<ExitStatus> generate(ModelSession& session, const Prompt& prompt,
   if (finished.reason == engine::FinishReason::kError) {
     return Error{ErrorCode::kUnsupported, finished.error, ""};
   }
-  if (format != nullptr) PAWL_TRY_VOID(check_format(*format, sink, flags.common.is_quiet));
+  if (format != nullptr) {
+    const bool thinks = grammar::opens_thinking(session.runtime->tokenizer(), prompt.ids);
+    PAWL_TRY_VOID(check_format(*format, sink, thinks, flags.common.is_quiet));
+  }
   if (flags.common.is_json) {
     fmt::print("{}\n", to_json(session, prompt, policy, sink).dump());
   } else {
@@ -262,15 +268,19 @@ Result<ExitStatus> run_command(const Arguments& arguments) {
   InterruptWatch interrupt;
   PAWL_TRY(ModelSession session, ModelSession::open(flags.common, flags.is_reference, clock,
                                                     interrupt.token(), flags.model));
-  PAWL_TRY(const auto format, flags.format.compile(line, session.runtime->tokenizer()));
-  if (format != nullptr) {
-    for (const std::string& text : format->notes()) note(flags.common.is_quiet, text);
-    if (is_interactive) return line.wrong("a format of the answer needs --prompt");
+  if (is_interactive) {
+    if (flags.format.is_given()) return line.wrong("a format of the answer needs --prompt");
+    return run_interactively(session, policy, flags, clock, interrupt);
   }
-  if (is_interactive) return run_interactively(session, policy, flags, clock, interrupt);
   PAWL_TRY(const Prompt prompt, flags.chat.is_given()
                                     ? one_message(line, flags, session, clock)
                                     : read_prompt(line, flags.prompt, *session.runtime, clock));
+  const text::Tokenizer& tokenizer = session.runtime->tokenizer();
+  PAWL_TRY(const auto format,
+           flags.format.compile(line, tokenizer, grammar::opens_thinking(tokenizer, prompt.ids)));
+  if (format != nullptr) {
+    for (const std::string& text : format->notes()) note(flags.common.is_quiet, text);
+  }
   return generate(session, prompt, policy, flags, clock, interrupt.token(), format.get());
 }
 

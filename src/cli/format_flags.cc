@@ -33,7 +33,7 @@ void FormatFlags::declare(CommandLine& line) {
 }
 
 Result<std::shared_ptr<const grammar::Compiled>> FormatFlags::compile(
-    const CommandLine& line, const text::Tokenizer& tokenizer) const {
+    const CommandLine& line, const text::Tokenizer& tokenizer, bool thinks) const {
   const int given = (schema ? 1 : 0) + (regex ? 1 : 0) + (grammar ? 1 : 0) + !choices.empty();
   if (json_budget && *json_budget != "close") return line.wrong("--json-budget is close");
   if (json_budget && !schema) return line.wrong("--json-budget asks for --schema");
@@ -59,6 +59,7 @@ Result<std::shared_ptr<const grammar::Compiled>> FormatFlags::compile(
     for (const std::string& choice : choices) list.push_back(choice);
     wanted = {Kind::kChoice, list.dump()};
   }
+  wanted.thinks = thinks;
   const auto whitespace =
       json_whitespace == "any" ? grammar::Whitespace::kAny : grammar::Whitespace::kNone;
   PAWL_TRY(const auto compiler, grammar::Compiler::create(tokenizer, whitespace));

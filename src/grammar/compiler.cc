@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "grammar/closing_constraint.h"
 #include "grammar/gbnf.h"
+#include "grammar/thinking.h"
 #include "grammar/walk_constraint.h"
 #include "schema/pattern.h"
 
@@ -82,7 +83,7 @@ const std::shared_ptr<const EndingWords>& LazyEndingWords::get() {
 
 Result<GuardedWalk> Compiled::walk() const {
   PAWL_TRY(bridge::Walk walk, grammar_->walk());
-  return GuardedWalk(std::move(walk), texts_, shapes_);
+  return GuardedWalk(std::move(walk), texts_, shapes_, thinks_ ? kThinking.close : "");
 }
 
 Result<std::shared_ptr<policy::Constraint>> Compiled::constraint() const {
@@ -107,6 +108,11 @@ Result<std::vector<base::TokenId>> Compiled::shortest_answer() const {
 Result<std::shared_ptr<policy::Constraint>> Compiled::closing_constraint(
     int64_t most_tokens) const {
   if (shapes_ == nullptr) return Error{ErrorCode::kInvalidArgument, "the answer is no JSON", ""};
+  if (thinks_) {
+    return Error{ErrorCode::kUnsupported,
+                 "the prompt opens the model's thinking, which nothing ends in time: switch it off",
+                 ""};
+  }
   PAWL_TRY(std::vector<base::TokenId> ending, shortest_answer());
   if (static_cast<int64_t>(ending.size()) > most_tokens) {
     return Error{ErrorCode::kInvalidArgument,
@@ -164,13 +170,14 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile(const Description& des
                      std::to_string(kMaxSourceBytes) + " are allowed",
                  ""};
   }
-  return kept(std::to_string(static_cast<int>(description.kind)) + "\n" + description.source,
+  return kept(fmt::format("{} {}\n", static_cast<int>(description.kind), description.thinks) +
+                  description.source,
               [&] { return compile_new(description); });
 }
 
 Result<std::shared_ptr<const Compiled>> Compiler::compile(const ToolUse& use) {
-  std::string named =
-      fmt::format("tools {} {} {}", use.style->name, use.must_call, use.may_call_many);
+  std::string named = fmt::format("tools {} {} {} {}", use.style->name, use.must_call,
+                                  use.may_call_many, use.thinks);
   for (const Tool& tool : use.tools) named += "\n" + tool.name + " " + tool.parameters.dump();
   return kept(named, [&] { return compile_new(use); });
 }
@@ -197,6 +204,9 @@ Result<std::shared_ptr<const Compiled>> Compiler::kept(
 Result<std::shared_ptr<const Compiled>> Compiler::compile_new(const ToolUse& use) const {
   const auto made = std::make_shared<Compiled>();
   PAWL_TRY(ToolGrammarText grammar, tool_grammar(use, whitespace_));
+  if (use.thinks) {
+    PAWL_TRY(grammar.text, behind_thinking(grammar.text, kThinking.close));
+  }
   PAWL_TRY(made->grammar_, bridge::Grammar::compile(vocabulary_, bridge::Grammar::Source::kNodes,
                                                     grammar.text, {}));
   made->notes_ = std::move(grammar.notes);
@@ -244,6 +254,15 @@ Result<std::shared_ptr<const Compiled>> Compiler::compile_new(
     case Kind::kLark:
       text = description.source;
       break;
+  }
+  if (description.thinks && description.kind == Kind::kLark) {
+    return Error{
+        ErrorCode::kUnsupported,
+        "Lark behind a model's thinking is not supported: switch thinking off, or give GBNF", ""};
+  }
+  if (description.thinks) {
+    PAWL_TRY(text, behind_thinking(text, kThinking.close));
+    made->thinks_ = true;
   }
   const auto source = description.kind == Kind::kLark ? bridge::Grammar::Source::kLark
                                                       : bridge::Grammar::Source::kNodes;

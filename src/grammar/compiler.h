@@ -39,6 +39,7 @@ struct Description {
   };
   Kind kind = Kind::kJsonSchema;
   std::string source;
+  bool thinks = false;  // the prompt opened the model's thinking: the answer comes behind its end
 };
 
 // What endings are looked for with; made when somebody asks. Threads: thread-safe.
@@ -64,8 +65,8 @@ class Compiled {
   // numbers are named.
   base::Result<std::shared_ptr<policy::Constraint>> closing_constraint(int64_t most_tokens) const;
 
-  // Empty: a whole answer that obeys; else what is wrong with it. Only a schema has a judge of its
-  // own; of the others every answer that the grammar lets end is right.
+  // Empty: a whole answer that obeys, given without thinking; else what is wrong with it. Only a
+  // schema has a judge of its own; of the others every answer that the grammar lets end is right.
   base::Result<std::string> check(std::string_view answer) const;
   // The same for the arguments of a call. A tool that was not offered is wrong.
   base::Result<std::string> check_call(std::string_view tool, std::string_view arguments) const;
@@ -81,6 +82,7 @@ class Compiled {
   std::shared_ptr<const bridge::Grammar> grammar_;
   std::shared_ptr<const TokenTexts> texts_;
   std::shared_ptr<const GuardShapes> shapes_;  // null: no JSON
+  bool thinks_ = false;
   std::shared_ptr<MaskWorker> worker_;
   std::unique_ptr<bridge::Validator> judge_;
   std::shared_ptr<LazyEndingWords> ending_words_;

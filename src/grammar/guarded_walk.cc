@@ -30,14 +30,16 @@ TokenTexts::TokenTexts(std::vector<std::string> given) : words(std::move(given))
 }
 
 GuardedWalk::GuardedWalk(bridge::Walk walk, std::shared_ptr<const TokenTexts> texts,
-                         std::shared_ptr<const GuardShapes> shapes)
-    : walk_(std::move(walk)), texts_(std::move(texts)) {
+                         std::shared_ptr<const GuardShapes> shapes, std::string_view mark)
+    : walk_(std::move(walk)), texts_(std::move(texts)), thinking_(std::string(mark)) {
   if (shapes != nullptr) guard_.emplace(std::move(shapes));
 }
 
 Result<void> GuardedWalk::fill_mask(std::span<uint64_t> words) {
   PAWL_TRY_VOID(walk_.fill_mask(words));
-  const GuardLook look = guard_ ? guard_->look() : GuardLook::kNone;
+  // What ends thinking and begins an answer in one token has nothing yet that could come twice.
+  const bool is_guarded = guard_ && thinking_.is_behind();
+  const GuardLook look = is_guarded ? guard_->look() : GuardLook::kNone;
   const auto check = [&](TokenId id) {
     const auto place = static_cast<size_t>(id);
     uint64_t& word = words[place / 64];
@@ -79,14 +81,23 @@ Result<void> GuardedWalk::fill_mask(std::span<uint64_t> words) {
 
 Result<bool> GuardedWalk::accept(TokenId id) {
   const bool is_known = id >= 0 && static_cast<size_t>(id) < texts_->words.size();
-  if (guard_ && is_known && !guard_->allows(texts_->words[static_cast<size_t>(id)])) return false;
+  const std::string_view word =
+      is_known ? std::string_view(texts_->words[static_cast<size_t>(id)]) : std::string_view();
+  const std::string_view guarded = guard_ ? thinking_.behind(word) : std::string_view();
+  if (guard_ && is_known && !guard_->allows(guarded)) return false;
   PAWL_TRY(const bool is_accepted, walk_.accept(id));
-  if (is_accepted && guard_) guard_->push(texts_->words[static_cast<size_t>(id)]);
+  if (is_accepted && guard_) {
+    guard_->push(guarded);
+    thinking_.push(word);
+  }
   return is_accepted;
 }
 
 Result<void> GuardedWalk::rollback(int64_t tokens) {
-  if (guard_) guard_->pop(static_cast<size_t>(tokens));
+  if (guard_) {
+    guard_->pop(static_cast<size_t>(tokens));
+    thinking_.pop(static_cast<size_t>(tokens));
+  }
   return walk_.rollback(tokens);
 }
 

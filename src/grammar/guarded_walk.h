@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "bridge/grammar.h"
 #include "grammar/repeat_guard.h"
+#include "grammar/thinking.h"
 
 namespace pawl::grammar {
 
@@ -34,9 +35,10 @@ struct TokenTexts {
 // Threads: none of its own; one thread at a time.
 class GuardedWalk {
  public:
-  // shapes: null: nothing is guarded.
+  // shapes: null: nothing is guarded. mark: the text that they speak of comes behind it; empty:
+  // from the start on.
   GuardedWalk(bridge::Walk walk, std::shared_ptr<const TokenTexts> texts,
-              std::shared_ptr<const GuardShapes> shapes);
+              std::shared_ptr<const GuardShapes> shapes, std::string_view mark = {});
 
   // As of bridge::Walk.
   base::Result<void> fill_mask(std::span<uint64_t> words);
@@ -49,6 +51,7 @@ class GuardedWalk {
   bridge::Walk walk_;
   std::shared_ptr<const TokenTexts> texts_;
   std::optional<RepeatGuard> guard_;
+  ThinkingEnd thinking_;
 };
 
 }  // namespace pawl::grammar

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "grammar/json_writer.h"
+#include "grammar/thinking.h"
 
 namespace pawl::grammar {
 
@@ -73,14 +74,6 @@ Result<Arguments> write_arguments(const Tool& tool, schema::LanguageOracle& orac
   return made;
 }
 
-// Text that ends with the trigger, and holds it there only.
-Language text_and(std::string_view trigger) {
-  const Language ends = Language::concat({Language::everything(), Language::literal(trigger)});
-  const Language goes_on = Language::concat(
-      {Language::everything(), Language::literal(trigger), Language::regex("(?s:.)(?s:.*)")});
-  return Language::all_of({ends, Language::complement(goes_on)});
-}
-
 Language text_without(std::string_view trigger) {
   return Language::complement(Language::concat(
       {Language::everything(), Language::literal(trigger), Language::everything()}));
@@ -135,7 +128,7 @@ Result<ToolGrammarText> tool_grammar(const ToolUse& use, Whitespace whitespace) 
   FormNode start = form.sequence(calls);
   if (has_text) {
     start = form.any({form.lexeme(text_without(style.trigger)),
-                      form.sequence({form.lexeme(text_and(style.trigger)), start})});
+                      form.sequence({form.lexeme(text_up_to(style.trigger)), start})});
   }
   std::optional<Language> skip;
   if (whitespace == Whitespace::kAny) skip = any_whitespace();

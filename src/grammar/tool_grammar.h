@@ -38,6 +38,7 @@ struct ToolUse {
   std::vector<Tool> tools;  // those that may be called; at least one
   bool must_call = false;
   bool may_call_many = true;
+  bool thinks = false;  // the prompt opened the model's thinking: all this comes behind it
 };
 
 struct ToolGrammarText {

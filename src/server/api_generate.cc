@@ -48,10 +48,12 @@ Result<void> add_tools(const grammar::ToolUse& use, const ServedModel& model,
 
 // Compiles what the answer is to look like. What cannot be obeyed is said before anything is made.
 Result<void> add_format(const Json& body, const ServedModel& model, GenerationRequest& wanted) {
-  PAWL_TRY(const auto format, read_answer_format(body));
+  PAWL_TRY(auto format, read_answer_format(body));
+  if (format) format->description.thinks = wanted.thinks;
   PAWL_TRY(wanted.closes_json, read_json_budget(body, format ? &*format : nullptr));
   if (wanted.route == Route::kChat && model.tool_style != nullptr) {
-    PAWL_TRY(const auto use, read_tool_use(body, *model.tool_style));
+    PAWL_TRY(auto use, read_tool_use(body, *model.tool_style));
+    if (use) use->thinks = wanted.thinks;
     if (use && format && use->must_call) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("'{}' and a call that 'tool_choice' asks for exclude each other",

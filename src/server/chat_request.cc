@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/utf8.h"
+#include "grammar/thinking.h"
 
 namespace pawl::server {
 
@@ -187,6 +188,7 @@ Result<GenerationRequest> read_chat(const Json& body, const Limits& limits,
   PAWL_TRY(GenerationRequest request, read_common(body, Route::kChat, limits, *model.tokenizer));
   PAWL_TRY(const ChatInput input, read_chat_input(body, limits));
   PAWL_TRY(auto ids, render_chat(model, input));
+  request.thinks = input.adds_generation_prompt && grammar::opens_thinking(*model.tokenizer, ids);
   request.prompts.push_back(std::move(ids));
   PAWL_TRY_VOID(fit_prompts(body, model.context, request));
   return request;

@@ -43,6 +43,8 @@ struct GenerationRequest {
 
   // What the answer is to look like; null: free text.
   std::shared_ptr<const grammar::Compiled> format;
+  // The prompt opened the model's thinking: the answer comes behind it.
+  bool thinks = false;
   bool closes_json = false;  // within max_tokens, whatever is chosen
   // How calls of tools are spelled in the answer; null: none is one.
   const grammar::ToolStyle* tool_style = nullptr;

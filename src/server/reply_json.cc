@@ -230,6 +230,17 @@ void ReplyJson::text_chunk(const ChoiceParts& parts, std::string_view text, cons
   end_chunk(usage, nullptr, out);
 }
 
+void ReplyJson::thinking_chunk(const ChoiceParts& parts, std::string_view text,
+                               const ReplyUsage* usage, std::string& out) const {
+  out += chunk_head_;
+  begin_choice(parts.index, out);
+  out += ",\"delta\":{\"reasoning_content\":";
+  append_quoted(text, out);
+  out += '}';
+  end_choice(parts, nullptr, out);
+  end_chunk(usage, nullptr, out);
+}
+
 void ReplyJson::call_chunk(const ChoiceParts& parts, const ToolCall& call, const ReplyUsage* usage,
                            std::string& out) const {
   out += chunk_head_;
@@ -283,6 +294,10 @@ void ReplyJson::whole_choice(const ChoiceParts& parts, std::string_view text,
       out += "null";
     } else {
       append_quoted(text, out);
+    }
+    if (parts.thinking) {
+      out += ",\"reasoning_content\":";
+      append_quoted(*parts.thinking, out);
     }
     out += ",\"refusal\":null";
     for (size_t i = 0; i < parts.calls.size(); ++i) {

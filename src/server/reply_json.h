@@ -62,6 +62,7 @@ struct ChoiceParts {
   std::optional<std::span<const base::TokenId>> prompt_ids;  // prompt_token_ids
   std::string_view note;                                     // to its end, or empty
   std::span<const ToolCall> calls;                           // of a whole reply
+  std::optional<std::string_view> thinking;                  // of a whole reply to a chat
 };
 
 // "stop" or "length". REQUIRES: reason is one of these two
@@ -77,6 +78,9 @@ class ReplyJson {
   void role_chunk(const ChoiceParts& parts, std::string& out) const;
   void text_chunk(const ChoiceParts& parts, std::string_view text, const ReplyUsage* usage,
                   std::string& out) const;
+  // A piece of thinking, of a chat.
+  void thinking_chunk(const ChoiceParts& parts, std::string_view text, const ReplyUsage* usage,
+                      std::string& out) const;
   // A piece of a call of a tool.
   void call_chunk(const ChoiceParts& parts, const ToolCall& call, const ReplyUsage* usage,
                   std::string& out) const;

@@ -49,6 +49,7 @@ ChoiceParts ReplyStream::parts(int index) {
   if (request_.wants_times) parts.forced = choice.forced;
   parts.note = choice.note;
   parts.calls = choice.calls;
+  if (request_.thinks) parts.thinking = choice.thinking;
   return parts;
 }
 
@@ -161,6 +162,14 @@ void ReplyStream::flush_text(int index, std::string& out) {
     json_.call_chunk(of_call, piece, request_.wants_continuous_usage ? &so_far : nullptr, out);
     out += kEventEnd;
   }
+  if (!choice.thinking.empty()) {
+    out += kEventBegin;
+    json_.thinking_chunk(parts(index), choice.thinking,
+                         request_.wants_continuous_usage ? &so_far : nullptr, out);
+    out += kEventEnd;
+    choice.thinking.clear();
+    clear_given(choice);
+  }
   if (choice.text.empty() && choice.logprobs.is_empty() && choice.ids.empty() &&
       choice.times_ms.empty()) {
     return;
@@ -170,6 +179,11 @@ void ReplyStream::flush_text(int index, std::string& out) {
                    out);
   out += kEventEnd;
   choice.text.clear();
+  clear_given(choice);
+}
+
+// What a chunk told of its tokens is not told again.
+void ReplyStream::clear_given(Choice& choice) {
   choice.ids.clear();
   choice.times_ms.clear();
   choice.forced.clear();
@@ -214,8 +228,17 @@ void ReplyStream::settle(int index, std::string& out) {
   out += kEventEnd;
 }
 
-// Text of the answer goes to the message, or to the calls that are found in it.
+// Thinking is told apart from what follows it.
 void ReplyStream::add_text(Choice& choice, std::string_view text, bool is_end) {
+  if (!request_.thinks) return add_answer(choice, text, is_end);
+  std::string answer;
+  choice.thinking_reader.push(text, choice.thinking, answer);
+  if (is_end) choice.thinking_reader.finish(choice.thinking);
+  add_answer(choice, answer, is_end);
+}
+
+// Text of the answer goes to the message, or to the calls that are found in it.
+void ReplyStream::add_answer(Choice& choice, std::string_view text, bool is_end) {
   if (request_.format != nullptr) choice.answer += text;
   if (request_.tool_style == nullptr) {
     choice.text += text;

@@ -18,6 +18,7 @@
 #include "server/generation_request.h"
 #include "server/live_request.h"
 #include "server/reply_json.h"
+#include "server/thinking_reader.h"
 #include "server/tool_calls.h"
 
 namespace pawl::server {
@@ -78,6 +79,8 @@ class ReplyStream {
     bool has_begun = false;
     int64_t last_stamp_ns = 0;
     std::string answer;  // with a format: all of the text
+    ThinkingReader thinking_reader;
+    std::string thinking;  // not given out yet; of a whole reply: all
     std::optional<ToolCallReader> reader;
     std::vector<ToolCall> calls;   // so far
     std::vector<ToolCall> pieces;  // of a stream, not given out yet
@@ -96,6 +99,8 @@ class ReplyStream {
   bool waits_for_check(int index);
   void break_format(const std::string& wrong);
   void add_text(Choice& choice, std::string_view text, bool is_end);
+  void add_answer(Choice& choice, std::string_view text, bool is_end);
+  void clear_given(Choice& choice);
   void observe(const TokenEvent& event, Choice& choice);
   ChoiceParts parts(int index);
   const std::vector<base::TokenId>& prompt_of(int index) const;

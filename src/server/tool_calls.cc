@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "server/fields.h"
+#include "server/text_marks.h"
 
 namespace pawl::server {
 
@@ -30,14 +31,6 @@ bool is_tool_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
   });
-}
-
-// Bytes at the end of `text` that may be the head of `mark`.
-size_t head_of(std::string_view text, std::string_view mark) {
-  for (size_t length = std::min(text.size(), mark.size() - 1); length > 0; --length) {
-    if (text.ends_with(mark.substr(0, length))) return length;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -130,7 +123,7 @@ bool ToolCallReader::step(std::vector<ToolEvent>& events) {
       const std::string_view trigger = style_->trigger.empty() ? style_->call : style_->trigger;
       const size_t found = held_.find(trigger);
       const size_t keep =
-          found != std::string::npos ? found : held_.size() - head_of(held_, trigger);
+          found != std::string::npos ? found : held_.size() - head_of_mark(held_, trigger);
       if (keep > 0) events.push_back({ToolEvent::Kind::kText, 0, held_.substr(0, keep)});
       held_.erase(0, keep);
       if (found != std::string::npos) mode_ = Mode::kHead;

@@ -205,6 +205,155 @@ class Structured(ServerTest):
             self.assertIn(json.loads(choice["message"]["content"]), ({"ok": True}, {"ok": False}))
 
 
+# The template opens the thinking, or leaves it to the model; the switch closes it at once.
+TURNS = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+         "{% if add_generation_prompt %}<|im_start|>assistant\n")
+OPENS = TURNS + ("{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n"
+                 "{% else %}<think>\n{% endif %}{% endif %}")
+LEAVES = TURNS + ("{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n"
+                  "{% endif %}{% endif %}")
+DEEPSEEK = TURNS + "{% endif %}{# calls: <｜tool▁calls▁begin｜> #}"
+
+
+class Templates(ServerTest):
+
+    def serve_with(self, source):
+        path = self.home / "template.jinja"
+        path.write_text(source, encoding="utf-8")
+        return self.serve("--chat-template", path, model=CHAT_MODEL)
+
+    def ids(self, server, text):
+        return server.post("/tokenize", {"prompt": text, "add_special_tokens": False}).json()["tokens"]
+
+    def thinks_an_a(self, server):
+        """Fields with which any model thinks "a" and ends that: of tokens in a row each is favoured less than the one
+        before it, and none while it is among the last ones."""
+        row = [*self.ids(server, "a"), *self.ids(server, "</think>")]
+        self.assertEqual(len(set(row)), len(row))
+        others = {i for c in range(32, 127) for i in self.ids(server, chr(c))} - set(row)
+        bias = {**{str(i): 100 - 25 * place for place, i in enumerate(row)}, **{str(i): -100 for i in others}}
+        return {"logit_bias": bias, "allowed_token_ids": [*row, *others], "presence_penalty": 100,
+                "frequency_penalty": 100, "repeat_last_n": len(row) - 1}
+
+    def test_S115_the_schema_holds_behind_the_thinking(self):
+        schema = {"type": "array", "items": {"enum": [1, 2, 3]}, "minItems": 2, "maxItems": 4, "uniqueItems": True}
+        for source, switch, thinks in ((OPENS, True, True), (OPENS, False, False), (LEAVES, True, False),
+                                       (LEAVES, False, False)):
+            server = self.serve_with(source)
+            steered = self.thinks_an_a(server) if thinks else {}
+            for seed in range(8):
+                body = {"messages": HELLO, "max_tokens": 300, "temperature": 2, "seed": seed, "json_schema": schema,
+                        **steered, "chat_template_kwargs": {"enable_thinking": switch}}
+                reply = server.post(CHAT, body)
+                self.assertEqual(reply.status, 200, reply.body)
+                choice = reply.json()["choices"][0]
+                message = choice["message"]
+                self.assertEqual(message.get("reasoning_content"), "a" if thinks else None)
+                self.assertEqual(choice["finish_reason"], "stop", choice)
+                whole = dict.fromkeys(("content", "reasoning_content"), "")
+                for chunk in server.stream(CHAT, {**body, "stream": True}).objects():
+                    for part in chunk["choices"]:
+                        for name in whole:
+                            whole[name] += part["delta"].get(name) or ""
+                self.assertEqual(whole["content"], message["content"])
+                self.assertEqual(whole["reasoning_content"], message.get("reasoning_content", ""))
+                items = json.loads(message["content"])
+                self.assertTrue(2 <= len(items) <= 4 and len(set(items)) == len(items), items)
+            if thinks:
+                del body["logit_bias"]
+                choice = server.post(CHAT, {**body, "max_tokens": 5}).json()["choices"][0]
+                self.assertEqual((choice["message"]["content"], choice["finish_reason"]), ("", "length"))
+                self.assertIn("ends before", choice["note"])
+            server.stop()
+
+    def test_S115_what_thinking_excludes_is_refused_by_name(self):
+        server = self.serve_with(OPENS)
+        ask = {"messages": HELLO, "max_tokens": 50, "json_schema": OK}
+        self.assert_refused(server.post(CHAT, {**ask, "json_budget": "close"}), 400, "json_budget", "thinking")
+        self.assert_refused(server.post(CHAT, {"messages": HELLO, "grammar": 'start: "a"'}), 400, "grammar", "thinking")
+        off = {"chat_template_kwargs": {"enable_thinking": False}}
+        reply = server.post(CHAT, {**ask, **off, "json_budget": "close"}).json()
+        self.assertIn(json.loads(reply["choices"][0]["message"]["content"]), ({"ok": True}, {"ok": False}))
+
+    def test_S115_free_text_and_calls_come_apart_from_thinking_too(self):
+        server = self.serve_with(OPENS)
+        ended = 0
+        for seed in range(8):
+            body = {"messages": HELLO, "max_tokens": 200, "temperature": 2, "seed": seed, **self.thinks_an_a(server)}
+            message = server.post(CHAT, body).json()["choices"][0]["message"]
+            self.assertEqual(message["reasoning_content"], "a")
+            self.assertNotEqual(message["content"], "")
+            reply = server.post(CHAT, {**body, "tools": [tool("trip", PLACE)], "tool_choice": "required"}).json()
+            choice = reply["choices"][0]
+            if choice["finish_reason"] == "tool_calls":
+                ended += 1
+                self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "trip")
+                self.assertNotIn("trip", choice["message"]["content"] or "")
+                self.assertEqual(choice["message"]["reasoning_content"], "a")
+        self.assertGreater(ended, 2)
+
+    def test_S120_calls_between_markers_of_rare_characters(self):
+        server = self.serve_with(DEEPSEEK)
+        for choice_of in ("required", "auto"):
+            for seed in range(10):
+                body = {"messages": HELLO, "max_tokens": 300, "temperature": 2, "seed": seed,
+                        "tools": [tool("trip", PLACE)], "tool_choice": choice_of}
+                choice = server.post(CHAT, body).json()["choices"][0]
+                content = choice["message"]["content"] or ""
+                for mark in ("｜tool", "▁calls▁begin", "▁sep"):
+                    self.assertNotIn(mark, content)
+                text, arguments = "", {}
+                for chunk in server.stream(CHAT, {**body, "stream": True}).objects():
+                    for part in chunk["choices"]:
+                        text += part["delta"].get("content") or ""
+                        for call in part["delta"].get("tool_calls", []):
+                            arguments.setdefault(call["index"], "")
+                            arguments[call["index"]] += call["function"]["arguments"]
+                self.assertEqual(text, content)
+                calls = choice["message"].get("tool_calls", [])
+                self.assertEqual([c["function"]["arguments"] for c in calls], list(arguments.values()))
+                if choice_of == "required" and choice["finish_reason"] == "tool_calls":
+                    self.assertIn(json.loads(calls[0]["function"]["arguments"])["place"], ("Rome", "Oslo"))
+
+
+class Unused(ServerTest):
+
+    def test_S109_entries_that_are_no_text_are_never_chosen_under_a_format(self):
+        server = self.serve(model=GEMMA)
+        knobs = {"temperature": {"temperature": 2}, "top_k": {"top_k": 5}, "top_p": {"top_p": 0.5},
+                 "min_p": {"min_p": 0.2}, "typical_p": {"typical_p": 0.5}, "top_n_sigma": {"top_n_sigma": 1},
+                 "xtc": {"xtc_probability": 1, "xtc_threshold": 0.01}, "penalties": {"repetition_penalty": 1.3},
+                 "dry": {"dry_multiplier": 1}}
+        favoured = {str(i): 100 for i in self.no_text(server)}
+        self.assertGreater(len(favoured), 2)
+        everything = {name: value for one in knobs.values() for name, value in one.items()}
+        for one in [*knobs.values(), everything, {"mirostat": 2, "temperature": 2}]:
+            for seed in range(3):
+                body = {"prompt": "a", "max_tokens": 120, "seed": seed, "json_schema": PLACE, "logit_bias": favoured,
+                        "return_token_ids": True, **one}
+                reply = server.post(COMPLETE, body)
+                self.assertEqual(reply.status, 200, (one, reply.body))
+                choice = reply.json()["choices"][0]
+                inside = choice["token_ids"][:-1] if choice["finish_reason"] == "stop" else choice["token_ids"]
+                self.assertEqual([i for i in inside if str(i) in favoured], [], one)
+                if choice["finish_reason"] == "stop":
+                    self.assertEqual(list(json.loads(choice["text"])), ["why", "place", "days"])
+        # Where nothing but these may be chosen, that request alone ends with an error.
+        impossible = {"prompt": "a", "json_schema": PLACE, "allowed_token_ids": [int(i) for i in favoured]}
+        self.assertEqual(server.post(COMPLETE, impossible).status, 500)
+        self.assertEqual(server.post(COMPLETE, {"prompt": "a", "max_tokens": 3}).status, 200)
+
+    def no_text(self, server):
+        """Ids that are shown only where control tokens are."""
+        found = []
+        for i in range(300):
+            shown = [server.post("/detokenize", {"tokens": [i], "special": special}).json()["text"]
+                     for special in (False, True)]
+            if not shown[0] and shown[1] and not server.get("/props").json().get("end_tokens", []).count(i):
+                found.append(i)
+        return found
+
+
 class Run(ServerTest):
 
     def test_a_schema_on_the_command_line(self):
@@ -214,7 +363,8 @@ class Run(ServerTest):
             done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--temperature", "2", "--seed", seed)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(json.loads(done.stdout), ({"ok": True}, {"ok": False}))
-        done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--max-tokens", "3", "--json-budget", "close")
+        done = self.pawl("run", "-m", GEMMA, "-p", "a", "--schema", schema, "--max-tokens", "3",
+                         "--json-budget", "close")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("3 are allowed", done.stderr)
         shortest = int(re.search(r"has (\d+) tokens", done.stderr).group(1))

@@ -60,7 +60,8 @@ bool InstanceFeeder::value(const Json& value) {
 // 2.0 is an integer since draft 6; we write 2. An exponent may stand only where a number has no
 // bounds: the same number without one is tried too.
 bool InstanceFeeder::simple(const Json& value) {
-  const auto number = value.to_int64() ? std::nullopt : value.to_double();
+  const bool is_integer = value.to_int64() || value.to_uint64();
+  const auto number = is_integer ? std::nullopt : value.to_double();
   if (!number) return text(value.dump());
   const auto plain = schema::decimal_of(*number);
   const bool is_whole = std::abs(*number) < 1e15 && *number == std::floor(*number);
@@ -129,11 +130,15 @@ bool InstanceFeeder::members(const Json::Object& members, std::vector<bool>& use
 bool InstanceFeeder::text(const std::string& bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     // What may be computed is counted from mask to mask.
-    const bool has_mask = fed_.size() % kBytesToMask != 0 || walk_.fill_mask(mask_).ok();
+    if (fed_.size() % kBytesToMask == 0) {
+      const auto masked = walk_.fill_mask(mask_);
+      if (!masked.ok()) limit_ = masked.error().message;
+      if (!masked.ok()) return undo(i);
+    }
     const auto accepted = walk_.accept(static_cast<unsigned char>(bytes[i]));
     if (++bytes_ > kMaxBytes) limit_ = "too many orders of members";
     if (!accepted.ok()) limit_ = accepted.error().message;
-    if (bytes_ > kMaxBytes || !has_mask || !accepted.ok() || !*accepted) return undo(i);
+    if (bytes_ > kMaxBytes || !accepted.ok() || !*accepted) return undo(i);
     fed_ += bytes[i];
     if (fed_.size() > longest_.size()) longest_ = fed_;
   }

@@ -18,6 +18,8 @@ use crate::vocabulary::Vocabulary;
 const STACK_BYTES: usize = 64 << 20;
 /// Ways in which a text may go on at one place: schemas that hold together leave many. About 50 ns each.
 const MAX_ROW_ITEMS: usize = 10_000;
+/// The same over all places that one mask looks at.
+const MAX_MASK_ITEMS: usize = 400_000;
 
 pub struct Limits {
     pub symbols: usize,
@@ -229,6 +231,7 @@ impl Grammar {
             let mut parser_limits = factory.limits().clone();
             parser_limits.max_grammar_size = limits.symbols;
             parser_limits.max_items_in_row = MAX_ROW_ITEMS;
+            parser_limits.step_max_items = MAX_MASK_ITEMS;
             parser_limits.initial_lexer_fuel = limits.compile_fuel;
             parser_limits.step_lexer_fuel = limits.step_fuel;
             let capabilities =

@@ -58,6 +58,7 @@ struct Server::State {
   asio::io_context io{1};
   asio::thread_pool workers;
   tcp::acceptor acceptor;
+  tcp::endpoint bound;  // where it listens; any thread may ask, also when it has ended
   asio::signal_set signals;
   asio::steady_timer timer, retry;
   Api api;
@@ -84,6 +85,8 @@ Result<void> Server::State::bind() {
   acceptor.bind(endpoint, failure);
   if (failure) return failed("bind");
   acceptor.listen(asio::socket_base::max_listen_connections, failure);
+  if (failure) return failed("listen");
+  bound = acceptor.local_endpoint(failure);
   if (failure) return failed("listen");
   return {};
 }
@@ -210,13 +213,11 @@ void Server::settle() {
 }
 
 uint16_t Server::port() const {
-  Code ignored;
-  return state_->acceptor.local_endpoint(ignored).port();
+  return state_->bound.port();
 }
 
 std::string Server::url() const {
-  Code ignored;
-  const auto endpoint = state_->acceptor.local_endpoint(ignored);
+  const tcp::endpoint& endpoint = state_->bound;
   const bool is_v6 = endpoint.address().is_v6();
   return fmt::format("http://{}{}{}:{}", is_v6 ? "[" : "", endpoint.address().to_string(),
                      is_v6 ? "]" : "", endpoint.port());

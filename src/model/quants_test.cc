@@ -34,7 +34,7 @@ constexpr TypeCase kTypes[] = {
     {"q6_k", kEightBit},   {"iq4_nl", kEightBit}, {"iq4_xs", kEightBit}, {"iq1_s", kFloat},
     {"iq1_m", kFloat},     {"iq2_xxs", kFloat},   {"iq2_xs", kFloat},    {"iq2_m", kFloat},
     {"iq3_xxs", kFloat},   {"iq3_s", kFloat},     {"tq1_0", kFloat},     {"tq2_0", kFloat},
-    {"mxfp4_moe", kFloat},
+    {"mxfp4_moe", kEightBit},
 };
 
 class Quantised : public testing::TestWithParam<TypeCase> {

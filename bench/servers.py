@@ -142,13 +142,14 @@ CASES = {  # name → (streams at once, beside a busy process)
 
 
 def beside_bench(port, path, arguments, rng):
-    """Tokens per second after the first one, one stream at a time ÷ `pawl bench`, taking turns; and the shortest
-    time of a pass over the weights."""
+    """Tokens per second after the first one, one stream at a time ÷ `pawl bench`: three streams and a run of it in
+    turns. And the shortest time of a pass over the weights."""
     bench = [arguments.pawl, "bench", "-m", path, "-t", str(arguments.threads), "-p", "0", "-d", str(arguments.words),
-             "-n", str(arguments.tokens), "-b", "1", "-r", "1", "--json"]
+             "-n", str(arguments.tokens), "-b", "1", "-r", "3", "--json"]
     ratios, passes = [], []
     for _ in range(arguments.turns):
-        stream = summarize(run_streams(port, prompts(rng, 1, arguments.words), arguments.tokens))["decode_rate"]
+        stream = statistics.median(
+            summarize(run_streams(port, prompts(rng, 1, arguments.words), arguments.tokens))["decode_rate"] for _ in range(3))
         row = json.loads(subprocess.run(bench, check=True, capture_output=True).stdout)["rows"][0]
         ratios.append(stream / row["tok_s"]["median"])
         passes.append(row["bytes_per_token"] / 1e9 / row["read_GBps"])

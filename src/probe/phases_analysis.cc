@@ -207,13 +207,24 @@ PhasesVerdict cache_verdict(const PhasesAnalysis& analysis) {
   if (!analysis.cached) return {"cache", {}, "one length says nothing about growth"};
   const CostLine& with = *analysis.cached;
   const CostLine& without = *analysis.uncached;
+  const int64_t first = analysis.rows.front().prompt, last = analysis.rows.back().prompt;
+  // A few rounds on a machine whose speed changes leave the growth open: neither flat nor not.
+  if (with.growth.low() <= kFlatGrowth && with.growth.high() > kFlatGrowth) {
+    return {"cache",
+            {},
+            fmt::format("from position {} to {} one output token grows {:.2f}-fold with keys and "
+                        "values kept, but anything from {:.2f} to {:.2f} may be; {:.3g}-fold "
+                        "without",
+                        first, last, with.growth.value, with.growth.low(), with.growth.high(),
+                        without.growth.value)};
+  }
   const bool holds =
       with.shape == CostLine::Shape::kFlat && without.growth.low() > with.growth.high();
   return {"cache", holds,
           fmt::format("from position {} to {} one output token grows {:.2f}-fold with keys and "
                       "values kept ({}), {:.3g}-fold without ({})",
-                      analysis.rows.front().prompt, analysis.rows.back().prompt, with.growth.value,
-                      shape_name(with.shape), without.growth.value, shape_name(without.shape))};
+                      first, last, with.growth.value, shape_name(with.shape), without.growth.value,
+                      shape_name(without.shape))};
 }
 
 }  // namespace

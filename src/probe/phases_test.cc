@@ -158,6 +158,18 @@ TEST(Phases, CostThatGrowsAlikeIsNoCache) {
   EXPECT_FALSE(*verdict(analysis, "cache").holds);
 }
 
+// The machine was half as fast in two rounds of five, while the long ones ran.
+TEST(Phases, GrowthThatMayBeFlatOrNotStaysOpen) {
+  PhasesSamples samples;
+  for (const int64_t prompt : {16, 256}) samples.lengths.push_back(length_on(kUsual, prompt, 5, 0));
+  for (const size_t round : {0, 1}) samples.lengths[1].rounds[round].decode_s *= 2;
+  const PhasesAnalysis analysis = analyse(samples, 1);
+  ASSERT_LE(analysis.cached->growth.low(), kFlatGrowth);
+  ASSERT_GT(analysis.cached->growth.high(), kFlatGrowth);
+  EXPECT_EQ(verdict(analysis, "cache").holds, std::nullopt);
+  EXPECT_TRUE(analysis.holds());
+}
+
 TEST(Phases, OneLengthSaysNothingAboutGrowth) {
   const PhasesAnalysis analysis = analysis_of(kUsual, {256});
   EXPECT_EQ(verdict(analysis, "cache").holds, std::nullopt);

@@ -16,6 +16,11 @@ namespace pawl::policy {
 
 class Candidates {
  public:
+  struct Change {
+    size_t index;
+    float logit;
+  };
+
   // Views `row` [vocabulary] until the first change. Allocates only for a vocabulary larger than
   // any before.
   void start(std::span<const float> row);
@@ -40,11 +45,8 @@ class Candidates {
   // The first of the largest, with the changes, not divided.
   Largest largest();
 
-  // Calls see(index) for each change that stands beside the row.
-  template <typename See>
-  void for_each_change(See&& see) const {
-    for (const Change& change : changes_) see(change.index);
-  }
+  // What stands beside the row.
+  std::span<const Change> changes() const { return changes_; }
   // The logits from `begin` on, with the changes, not divided.
   void read(size_t begin, std::span<float> to) const;
 
@@ -64,10 +66,6 @@ class Candidates {
 
  private:
   static constexpr size_t kMostChanges = 16;
-  struct Change {
-    size_t index;
-    float logit;
-  };
   std::span<float> own();  // the logits as a copy that is ours
 
   std::span<const float> logits_;  // the row, or the front of own_

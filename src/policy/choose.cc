@@ -51,13 +51,13 @@ size_t find_in_block(const Candidates& candidates, size_t begin, float top, doub
 // The largest of each block after the changes and the division.
 void find_block_largest(const Candidates& candidates, std::vector<float>& largest) {
   largest_of_blocks(candidates.logits(), largest);
-  candidates.for_each_change([&](size_t index) {
+  for (const Candidates::Change& change : candidates.changes()) {
     float logits[kBlock];
-    const size_t block = index / kBlock, begin = block * kBlock;
+    const size_t block = change.index / kBlock, begin = block * kBlock;
     const std::span<float> changed(logits, std::min(kBlock, candidates.size() - begin));
     candidates.read(begin, changed);
     largest_of_blocks(changed, &largest[block]);
-  });
+  }
   const double divisor = candidates.divisor();
   if (divisor == 1) return;
   for (float& one : largest) one = static_cast<float>(one / divisor);

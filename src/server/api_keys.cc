@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/digest.h"
+#include "base/trim.h"
 
 namespace pawl::server {
 
@@ -30,13 +31,6 @@ bool are_equal(std::string_view a, std::string_view b) {
     difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
   }
   return difference == 0;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr const char* kSpaces = " \t\r";
-  const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
 }  // namespace
@@ -63,14 +57,14 @@ Result<void> ApiKeys::add_line(std::string_view line, int number) {
   const auto wrong = [&](std::string_view what) {
     return Error{ErrorCode::kBadFile, fmt::format("line {}: {}", number, what), ""};
   };
-  line = trimmed(line.substr(0, line.find('#')));
+  line = base::trimmed(line.substr(0, line.find('#')));
   if (line.empty()) return {};
   Key key;
   const size_t colon = line.find(':');
   key.name = colon == std::string_view::npos ? fmt::format("key-{}", keys_.size() + 1)
-                                             : std::string(trimmed(line.substr(0, colon)));
+                                             : std::string(base::trimmed(line.substr(0, colon)));
   const std::string_view secret =
-      colon == std::string_view::npos ? line : trimmed(line.substr(colon + 1));
+      colon == std::string_view::npos ? line : base::trimmed(line.substr(colon + 1));
   if (key.name.empty()) return wrong("the name before ':' is missing");
   if (secret.size() < kMinKeyBytes) return wrong("a key has at least 8 characters");
   if (secret.find_first_of(" \t") != std::string_view::npos) return wrong("a key has no spaces");

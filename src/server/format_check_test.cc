@@ -2,17 +2,14 @@
 // A finished answer is judged by a worker: its reply waits for the verdict, nobody else does.
 #include "server/format_check.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "server/server.h"
+#include "server/test_talk.h"
 
 namespace pawl::server {
 namespace {
@@ -20,16 +17,11 @@ namespace {
 using base::Json;
 using engine::FinishReason;
 
-constexpr const char* kModel = PAWL_SOURCE_DIR "/tests/golden/tiny/qwen3.gguf";
-
 class Checked : public testing::Test {
  protected:
   void SetUp() override {
-    auto file = gguf::open(kModel);
-    ASSERT_TRUE(file.ok());
-    auto tokenizer = text::Tokenizer::create(std::move(*file));
-    ASSERT_TRUE(tokenizer.ok());
-    tokenizer_ = std::move(*tokenizer);
+    tokenizer_ = small_tokenizer();
+    ASSERT_NE(tokenizer_, nullptr);
     auto compiler = grammar::Compiler::create(*tokenizer_, grammar::Whitespace::kNone);
     ASSERT_TRUE(compiler.ok());
     compiler_ = std::move(*compiler);
@@ -125,26 +117,6 @@ TEST_F(Checked, WhatWasCutIsNotJudged) {
   EXPECT_TRUE(stream_->is_over());
 }
 
-std::string ask(uint16_t port, const std::string& request) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  EXPECT_EQ(::send(descriptor, request.data(), request.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(request.size()));
-  std::string answer;
-  char piece[4096];
-  for (;;) {
-    const ssize_t bytes = ::recv(descriptor, piece, sizeof piece, 0);
-    if (bytes <= 0) break;
-    answer.append(piece, static_cast<size_t>(bytes));
-  }
-  ::close(descriptor);
-  return answer;
-}
-
 // The more of them, the longer the judge looks: each item is tried against all that it may be.
 std::string long_list(int items) {
   std::string text = "[399";
@@ -194,10 +166,7 @@ TEST_F(Checked, OthersAreAnsweredWhileALongAnswerIsJudged) {
   std::string reply;
   std::thread client([&] {
     const std::string body = R"({"prompt":[5],"json_schema":)" + schema + "}";
-    reply = ask(port,
-                "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                "Content-Length: " +
-                    std::to_string(body.size()) + "\r\n\r\n" + body);
+    reply = ask(port, completion_request(body));
     is_answered = true;
   });
   int beside = 0;

@@ -8,22 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "server/test_talk.h"
+
 namespace pawl::server {
 namespace {
 
 using base::Json;
 using engine::FinishReason;
 
-constexpr const char* kModel = PAWL_SOURCE_DIR "/tests/golden/tiny/qwen3.gguf";
-
 class Replies : public testing::Test {
  protected:
   void SetUp() override {
-    auto file = gguf::open(kModel);
-    ASSERT_TRUE(file.ok());
-    auto tokenizer = text::Tokenizer::create(std::move(*file));
-    ASSERT_TRUE(tokenizer.ok());
-    tokenizer_ = std::move(*tokenizer);
+    tokenizer_ = small_tokenizer();
+    ASSERT_NE(tokenizer_, nullptr);
   }
 
   void begin(GenerationRequest request) {

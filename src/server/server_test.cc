@@ -3,21 +3,18 @@
 // clients at once, some of which leave.
 #include "server/server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <thread>
 
+#include "server/test_talk.h"
+
 namespace pawl::server {
 namespace {
 
-constexpr const char* kModel = PAWL_SOURCE_DIR "/tests/golden/tiny/qwen3.gguf";
 constexpr int kTokens = 40;
 
 // Says "a" for each request in turn until it has said enough or is told to stop.
@@ -86,35 +83,9 @@ class OneLetterEngine {
   std::thread thread_;
 };
 
-// Sends a request and reads until the peer ends or `enough` bytes came; then leaves.
-std::string ask(uint16_t port, const std::string& body, size_t enough) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const std::string request =
-      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: " +
-      std::to_string(body.size()) + "\r\n\r\n" + body;
-  EXPECT_EQ(::send(descriptor, request.data(), request.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(request.size()));
-  std::string answer;
-  char piece[4096];
-  while (answer.size() < enough) {
-    const ssize_t bytes = ::recv(descriptor, piece, sizeof piece, 0);
-    if (bytes <= 0) break;
-    answer.append(piece, static_cast<size_t>(bytes));
-  }
-  ::close(descriptor);
-  return answer;
-}
-
 TEST(Server, S042_S043_ManyClientsAtOnceAndEachIsRecordedOnce) {
-  auto file = gguf::open(kModel);
-  ASSERT_TRUE(file.ok());
-  auto tokenizer = text::Tokenizer::create(std::move(*file));
-  ASSERT_TRUE(tokenizer.ok());
+  const auto tokenizer = small_tokenizer();
+  ASSERT_NE(tokenizer, nullptr);
   OneLetterEngine letters;
   std::atomic<int> begun{0}, ended{0}, cancelled{0};
   Records records;
@@ -131,7 +102,7 @@ TEST(Server, S042_S043_ManyClientsAtOnceAndEachIsRecordedOnce) {
   auto model = std::make_shared<ServedModel>();
   model->name = "letters";
   model->context = 1000;
-  model->tokenizer = tokenizer->get();
+  model->tokenizer = tokenizer.get();
   model->submit = [&](engine::Request request) { return letters.submit(std::move(request)); };
   model->wake = [] {};
   (*server)->api().set_model(model);
@@ -144,10 +115,9 @@ TEST(Server, S042_S043_ManyClientsAtOnceAndEachIsRecordedOnce) {
     clients.emplace_back([&, client] {
       for (int round = 0; round < kRounds; ++round) {
         const bool leaves = (client + round) % 3 == 0;
-        const std::string answer = ask(
-            port,
-            R"({"prompt":[5,6],"n":2,"stream":)" + std::string(round % 2 ? "true" : "false") + "}",
-            leaves ? 1 : SIZE_MAX);
+        const std::string body =
+            R"({"prompt":[5,6],"n":2,"stream":)" + std::string(round % 2 ? "true" : "false") + "}";
+        const std::string answer = ask(port, completion_request(body), leaves ? 1 : SIZE_MAX);
         EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer.substr(0, 200);
         if (!leaves && round % 2 != 0) {
           EXPECT_NE(answer.find("data: [DONE]"), std::string::npos);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/trim.h"
 #include "base/utf8.h"
 #include "server/api_error.h"
 
@@ -19,12 +20,6 @@ constexpr std::string_view kPolicy =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'";
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 // Whether a list as in RFC 9110 12.5.3 names gzip without a weight, or with one above 0.
 bool accepts_gzip(std::string_view list) {
   while (!list.empty()) {
@@ -32,9 +27,9 @@ bool accepts_gzip(std::string_view list) {
     std::string_view item = list.substr(0, comma);
     list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
     const size_t semicolon = item.find(';');
-    if (trimmed(item.substr(0, semicolon)) != "gzip") continue;
+    if (base::trimmed(item.substr(0, semicolon)) != "gzip") continue;
     if (semicolon == std::string_view::npos) return true;
-    const std::string_view weight = trimmed(item.substr(semicolon + 1));
+    const std::string_view weight = base::trimmed(item.substr(semicolon + 1));
     return weight.starts_with("q=") && weight.find_first_of("123456789") != std::string_view::npos;
   }
   return false;

@@ -5,7 +5,7 @@ import http from 'node:http';
 
 const head = { id: 'chatcmpl-scripted', object: 'chat.completion.chunk', created: 1, model: 'scripted' };
 
-export const chunk = (text, i, more = {}) => ({ ...head, choices: [{ index: 0, delta: { content: text }, logprobs: { content: [{ ...more, id: i, token: text,
+export const chunk = (text, i) => ({ ...head, choices: [{ index: 0, delta: { content: text }, logprobs: { content: [{ id: i, token: text,
   bytes: [...Buffer.from(text)], logprob: -0.1 - (i % 7) / 3, top_logprobs: Array.from({ length: 6 }, (_, k) => ({ id: i + k, token: k ? 'else' : text, bytes: [...Buffer.from(k ? 'else' : text)], logprob: -0.1 - k })) }] }, token_ids: [i], token_times_ms: [20 + i], finish_reason: null }] });
 
 // A token of which only the id is told, as where no log-probabilities are asked for.

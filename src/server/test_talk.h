@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 
-#include "gguf/reader.h"
 #include "text/tokenizer.h"
 
 namespace pawl::server {

@@ -20,7 +20,7 @@ constexpr int kShortestNodes = 240;
 
 }  // namespace
 
-ClosingConstraint::ClosingConstraint(GuardedWalk walk, std::shared_ptr<WalkConstraint> masks,
+ClosingConstraint::ClosingConstraint(GuardedWalk walk, std::unique_ptr<WalkConstraint> masks,
                                      std::shared_ptr<const EndingWords> words,
                                      std::vector<TokenId> ending, int64_t most_tokens)
     : look_(std::move(walk)),

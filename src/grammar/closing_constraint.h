@@ -19,7 +19,7 @@ class ClosingConstraint final : public policy::Constraint {
  public:
   // `walk` stands where an answer begins, and `ending` ends one from there, the end id included.
   // most_tokens: of the answer with its end id. REQUIRES: ending.size() <= most_tokens
-  ClosingConstraint(GuardedWalk walk, std::shared_ptr<WalkConstraint> masks,
+  ClosingConstraint(GuardedWalk walk, std::unique_ptr<WalkConstraint> masks,
                     std::shared_ptr<const EndingWords> words, std::vector<base::TokenId> ending,
                     int64_t most_tokens);
 
@@ -40,7 +40,7 @@ class ClosingConstraint final : public policy::Constraint {
   std::optional<Ids> rest_behind(const Ids& ids) const;
 
   GuardedWalk look_;  // where the answer stands, to look ahead from
-  std::shared_ptr<WalkConstraint> masks_;
+  std::unique_ptr<WalkConstraint> masks_;
   std::shared_ptr<const EndingWords> words_;
   std::vector<JsonPlace> places_;  // before each accepted id and at the end
   Ids accepted_;

@@ -124,7 +124,7 @@ Result<std::shared_ptr<policy::Constraint>> Compiled::closing_constraint(
   PAWL_TRY(GuardedWalk look, walk());
   PAWL_TRY(GuardedWalk masks, walk());
   return std::shared_ptr<policy::Constraint>(std::make_shared<ClosingConstraint>(
-      std::move(look), std::make_shared<WalkConstraint>(std::move(masks), worker_),
+      std::move(look), std::make_unique<WalkConstraint>(std::move(masks), worker_),
       ending_words_->get(), std::move(ending), most_tokens));
 }
 
@@ -156,9 +156,8 @@ Result<std::unique_ptr<Compiler>> Compiler::create(const text::Tokenizer& tokeni
     return ids.ok() ? std::move(*ids) : std::vector<base::TokenId>();
   };
   const auto texts = std::make_shared<const TokenTexts>(words_of(tokenizer));
-  PAWL_TRY(auto vocabulary,
-           bridge::Vocabulary::create(texts->words, tokenizer.vocab().end_ids(), tokenize));
   const auto end_ids = tokenizer.vocab().end_ids();
+  PAWL_TRY(auto vocabulary, bridge::Vocabulary::create(texts->words, end_ids, tokenize));
   return std::unique_ptr<Compiler>(
       new Compiler(std::move(vocabulary), texts, {end_ids.begin(), end_ids.end()}, whitespace));
 }

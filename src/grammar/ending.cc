@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/digest.h"
+#include "policy/token_mask.h"
 
 namespace pawl::grammar {
 
@@ -39,9 +40,10 @@ struct Node {
 class Search {
  public:
   Search(GuardedWalk& walk, const EndingWords& words, const EndingSearch& limits)
-      : walk_(walk), words_(words), limits_(limits) {
-    mask_.resize((words.texts->words.size() + 63) / 64);
-  }
+      : walk_(walk),
+        words_(words),
+        limits_(limits),
+        mask_(static_cast<int32_t>(words.texts->words.size())) {}
 
   Result<std::optional<std::vector<TokenId>>> run(const JsonPlace& place);
   Result<void> go_back() { return go_to({}); }
@@ -54,10 +56,6 @@ class Search {
   std::vector<uint8_t> first_bytes() const;
   std::vector<uint8_t> worth_trying(const JsonPlace& place, std::vector<uint8_t> bytes) const;
   std::optional<TokenId> entry(uint8_t first) const;
-  bool is_allowed(TokenId id) const {
-    const auto place = static_cast<size_t>(id);
-    return ((mask_[place / 64] >> (place % 64)) & 1) != 0;
-  }
   void push(Node node);
   bool is_known(const Node& node);
   std::optional<TokenId> end_id() const;
@@ -66,7 +64,7 @@ class Search {
   GuardedWalk& walk_;
   const EndingWords& words_;
   const EndingSearch& limits_;
-  std::vector<uint64_t> mask_;
+  policy::TokenMask mask_;
   std::vector<TokenId> taken_;  // that the walk took since the begin of the search
   std::vector<Node> nodes_;
   // (cost, -age): of equal cost the youngest, so that a way is gone to its end.
@@ -135,7 +133,7 @@ std::vector<uint8_t> Search::first_bytes() const {
 
 std::optional<TokenId> Search::entry(uint8_t first) const {
   for (const TokenId id : words_.by_first[first]) {
-    if (is_allowed(id)) return id;
+    if (mask_.allows(id)) return id;
     if (words_.texts->words[static_cast<size_t>(id)].size() == 1) return std::nullopt;
   }
   return std::nullopt;
@@ -182,13 +180,13 @@ bool Search::is_known(const Node& node) {
   for (size_t i = node.steps.size() - node.followed; i < node.steps.size(); ++i) {
     fingerprint += " " + std::to_string(node.steps[i]);
   }
-  fingerprint += base::xxh3_128(std::as_bytes(std::span(mask_)));
+  fingerprint += base::xxh3_128(std::as_bytes(mask_.words()));
   return !seen_.insert(std::move(fingerprint)).second;
 }
 
 std::optional<TokenId> Search::end_id() const {
   for (const TokenId id : words_.end_ids) {
-    if (is_allowed(id)) return id;
+    if (mask_.allows(id)) return id;
   }
   return std::nullopt;
 }
@@ -197,7 +195,7 @@ std::optional<TokenId> Search::end_id() const {
 Result<bool> Search::expand(size_t index) {
   Node node = std::move(nodes_[index]);
   PAWL_TRY_VOID(go_to(node.steps));
-  PAWL_TRY_VOID(walk_.fill_mask(mask_));
+  PAWL_TRY_VOID(walk_.fill_mask(mask_.words()));
   ended_ = end_id();
   if (ended_) {
     nodes_[index] = std::move(node);
@@ -208,7 +206,7 @@ Result<bool> Search::expand(size_t index) {
   std::vector<TokenId> next;
   if (bytes.size() > kManyBytes) {
     const auto filler =
-        std::ranges::find_if(words_.fillers, [&](TokenId id) { return is_allowed(id); });
+        std::ranges::find_if(words_.fillers, [&](TokenId id) { return mask_.allows(id); });
     if (filler != words_.fillers.end()) next.push_back(*filler);
     const bool has_letter = std::ranges::find(bytes, uint8_t{'a'}) != bytes.end();
     bytes = {has_letter ? uint8_t{'a'} : bytes.front()};

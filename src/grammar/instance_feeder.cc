@@ -132,8 +132,10 @@ bool InstanceFeeder::text(const std::string& bytes) {
     // What may be computed is counted from mask to mask.
     if (fed_.size() % kBytesToMask == 0) {
       const auto masked = walk_.fill_mask(mask_);
-      if (!masked.ok()) limit_ = masked.error().message;
-      if (!masked.ok()) return undo(i);
+      if (!masked.ok()) {
+        limit_ = masked.error().message;
+        return undo(i);
+      }
     }
     const auto accepted = walk_.accept(static_cast<unsigned char>(bytes[i]));
     if (++bytes_ > kMaxBytes) limit_ = "too many orders of members";

@@ -192,6 +192,12 @@ TEST(JsonGrammar, ConditionsAndDependencies) {
   Compact::schema(R"({"type":"object","properties":{"a":{},"b":{}},"additionalProperties":false,
                       "dependentRequired":{"a":["b"]}})")
       .expect({"{}", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({"a":1})"});
+  constexpr std::string_view kBoth = R"("dependentRequired":{"a":["b"]},
+                      "dependentSchemas":{"b":{"properties":{"a":{"const":1}}}})";
+  Compact::schema(fmt::format(R"({{"type":"object",{}}})", kBoth))
+      .expect({"{}", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({"a":1})", R"({"a":2,"b":2})"});
+  Compact::schema(fmt::format(R"({{"type":"object","not":{{{}}}}})", kBoth))
+      .expect({R"({"a":1})", R"({"b":2,"a":2})"}, {"{}", R"({"b":1})", R"({"a":1,"b":2})"});
 }
 
 // 2020-12 §8.2.3.2: the outermost resource on the way has the name.

@@ -57,7 +57,7 @@ void JsonPlace::take(char byte) {
       return;
     case ',':
       if (!closed_.empty()) ++closed_.back();
-      at_ = open() == '{' ? At::kKey : At::kValue;
+      at_ = open_.ends_with('{') ? At::kKey : At::kValue;
       return;
     default:
       length_ = at_ == At::kPlain ? length_ + 1 : 1;

@@ -25,10 +25,7 @@ class JsonPlace {
   void push(std::string_view bytes);
 
   At at() const { return at_; }
-  bool is_key() const { return is_key_; }  // of the string at hand
-  bool is_escaped() const { return is_escaped_; }
-  // The innermost that is open: '{', '[', or 0 for nothing.
-  char open() const { return open_.empty() ? '\0' : open_.back(); }
+  bool is_escaped() const { return is_escaped_; }  // the next byte, in a string
   size_t depth() const { return open_.size(); }
 
   // The same for two texts that differ in nothing but what values and keys were already closed.

@@ -58,10 +58,9 @@ bool RandomWalks::walk(uint64_t seed, std::string& text) {
 
 std::vector<base::TokenId> RandomWalks::allowed_of(GuardedWalk& walk) {
   std::vector<base::TokenId> allowed;
-  if (!walk.fill_mask(mask_).ok()) return allowed;
+  if (!walk.fill_mask(mask_.words()).ok()) return allowed;
   for (base::TokenId id = 0; id <= kEnd; ++id) {
-    const auto place = static_cast<size_t>(id);
-    if ((mask_[place / 64] >> (place % 64)) & 1) allowed.push_back(id);
+    if (mask_.allows(id)) allowed.push_back(id);
   }
   return allowed;
 }

@@ -11,6 +11,7 @@
 #include "bridge/grammar.h"
 #include "bridge/validator.h"
 #include "grammar/guarded_walk.h"
+#include "policy/token_mask.h"
 
 namespace pawl::grammar {
 
@@ -37,7 +38,7 @@ class RandomWalks {
   const bridge::Grammar& grammar_;
   std::shared_ptr<const TokenTexts> texts_;
   std::shared_ptr<const GuardShapes> shapes_;
-  std::vector<uint64_t> mask_ = std::vector<uint64_t>(5);
+  policy::TokenMask mask_{kEnd + 1};
 };
 
 }  // namespace pawl::grammar

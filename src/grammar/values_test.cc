@@ -166,6 +166,25 @@ TEST(Values, S100_PatternsAreSearchedForAndWhatIsNoneIsNamed) {
   EXPECT_NE(Compact::schema(R"j({"pattern":"a("})j").refusal.find("column"), std::string::npos);
 }
 
+// ECMA-262 §22.2.1 and, for characters that need no escape, annex B.1.2.
+TEST(Values, EscapesInPatterns) {
+  Compact::schema(R"j({"type":"string","pattern":"^\\x41\\u0042\\u{43}\\cJ\\-\\é\\p{Lu}$"})j")
+      .expect({R"("ABC\n-éQ")"}, {R"("ABC\n-éq")", R"("ABCJ-éQ")", R"("ABC\nxéQ")"});
+  Compact::schema(R"j({"type":"string","pattern":"^[\\t\\n]\\f\\r$"})j")
+      .expect({R"("\t\f\r")", R"("\n\f\r")"}, {R"("tfr")", R"("\f\f\r")", R"("\t\n\r")"});
+  Compact::schema(R"j({"type":"string","pattern":"^\\ud83d\\ude00$"})j")
+      .expect({R"("😀")"}, {R"("a")"});
+  const std::pair<const char*, const char*> wrong[] = {{"\\\\ud83d", "half a surrogate"},
+                                                       {"\\\\u{110000}", "no code point"},
+                                                       {"\\\\u{}", "no code point"},
+                                                       {"\\\\u12g4", "without four digits"},
+                                                       {"\\\\p{a-b}", "no property"}};
+  for (const auto& [pattern, reason] : wrong) {
+    const Compact refused = Compact::schema(fmt::format(R"({{"pattern":"{}"}})", pattern));
+    EXPECT_NE(refused.refusal.find(reason), std::string::npos) << pattern << refused.refusal;
+  }
+}
+
 TEST(Values, AnchorsStandAnywhere) {
   Compact::schema(R"({"type":"string","pattern":"^a$|^b"})")
       .expect({R"("a")", R"("b")", R"("bc")"}, {R"("ab")", R"("ca")"});

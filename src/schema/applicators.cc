@@ -49,11 +49,8 @@ class Applied {
       steps_.push_back(step([names](Branch& branch) { branch.names.push_back({*names}); }));
     } else if (keyword == "contains" && draft() >= Draft::k6) {
       return contains();
-    } else if (keyword == "dependencies" || keyword == "dependentRequired" ||
-               keyword == "dependentSchemas") {
-      return depend();
     }
-    return {};
+    return depend(keyword);
   }
 
   Result<void> any_of(const std::vector<SchemaId>& parts) {
@@ -125,8 +122,8 @@ class Applied {
     return {};
   }
 
-  Result<void> depend() {
-    PAWL_TRY(const auto found, dependencies(document_, schema_));
+  Result<void> depend(std::string_view keyword) {
+    PAWL_TRY(const auto found, dependencies(document_, schema_, keyword));
     for (const Dependency& one : found) {
       Steps absent = {
           step([name = one.name](Branch& branch) { branch.forbidden.push_back(name); })};

@@ -2,6 +2,7 @@
 // What a schema demands, keyword by keyword, in the order of its members: the order of an object's
 // members in an answer follows from it.
 #include <algorithm>
+#include <utility>
 
 #include "schema/keywords.h"
 #include "schema/unevaluated.h"
@@ -200,9 +201,6 @@ class Demands {
   }
 
   Result<void> applicator(std::string_view keyword) {
-    const bool is_dependency = keyword == "dependencies" || keyword == "dependentRequired" ||
-                               keyword == "dependentSchemas";
-    if (is_dependency && std::exchange(has_dependencies_, true)) return {};
     const bool is_around = std::exchange(context_.is_evaluated_around, is_evaluated());
     auto steps = applied(schema_, keyword, context_);
     context_.is_evaluated_around = is_around;
@@ -218,8 +216,7 @@ class Demands {
   Document& document_;
   Steps steps_;
   bool asks_ = false;
-  bool has_numbers_ = false, has_strings_ = false, has_members_ = false;
-  bool has_items_ = false, has_dependencies_ = false;
+  bool has_numbers_ = false, has_strings_ = false, has_members_ = false, has_items_ = false;
 };
 
 }  // namespace

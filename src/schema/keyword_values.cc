@@ -2,7 +2,6 @@
 // The values of keywords, read and checked: what demands and refutations are made of.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/utf8.h"
@@ -188,24 +187,24 @@ Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema,
   return std::optional(*target);
 }
 
-Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema) {
+Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema,
+                                             std::string_view keyword) {
   std::vector<Dependency> found;
-  for (const char* keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
-    const bool is_old = std::string_view(keyword) == "dependencies";
-    if (!is_old && document.draft() < Draft::k2019) continue;
-    PAWL_TRY(const auto members, schema_members(document, schema, keyword));
-    for (const NamedSchema& member : members) {
-      const Json& value = document.at(member.schema);
-      Dependency one{member.name, {}, {}};
-      if (value.as_array() != nullptr) {
-        PAWL_TRY(one.required, name_list(document, schema, keyword, value));
-      } else if (value.as_object() != nullptr || value.to_bool()) {
-        one.schema = member.schema;
-      } else {
-        return bad(document, schema, keyword, "holds neither names nor a schema");
-      }
-      found.push_back(std::move(one));
+  const bool is_new = keyword == "dependentRequired" || keyword == "dependentSchemas";
+  const bool is_known = is_new ? document.draft() >= Draft::k2019 : keyword == "dependencies";
+  if (!is_known) return found;
+  PAWL_TRY(const auto members, schema_members(document, schema, keyword));
+  for (const NamedSchema& member : members) {
+    const Json& value = document.at(member.schema);
+    Dependency one{member.name, {}, {}};
+    if (value.as_array() != nullptr) {
+      PAWL_TRY(one.required, name_list(document, schema, keyword, value));
+    } else if (value.as_object() != nullptr || value.to_bool()) {
+      one.schema = member.schema;
+    } else {
+      return bad(document, schema, keyword, "holds neither names nor a schema");
     }
+    found.push_back(std::move(one));
   }
   return found;
 }

@@ -24,8 +24,8 @@ struct KeywordContext {
 };
 
 // Errors name keyword and path.
-// One keyword that applies other schemas: in applicators.cc. None for a keyword that does not. Of
-// `dependencies` and its successors any one stands for all.
+
+// One keyword that applies other schemas: in applicators.cc. None for a keyword that does not.
 base::Result<Steps> applied(SchemaId schema, std::string_view keyword, KeywordContext& context);
 base::Result<Steps> demands(SchemaId schema, KeywordContext& context);
 base::Result<Steps> refutations(SchemaId schema, KeywordContext& context);
@@ -70,18 +70,21 @@ struct ValueList {
   std::vector<SchemaId> structures;
 };
 base::Result<ValueList> value_list(Document& document, SchemaId schema, std::string_view keyword);
-// $ref and its like; nothing when there is none.
+// $ref and its like.
 bool is_reference(Draft draft, std::string_view keyword);
+// Where it leads; nothing when there is none.
 base::Result<std::optional<SchemaId>> referred(Document& document, SchemaId schema,
                                                std::string_view keyword);
 // The members of a schema that count: with $ref, in old drafts, no other.
 bool has_keyword(const Document& document, SchemaId schema, std::string_view keyword);
-// What `dependencies` and its two successors say: if the member is there, these are and this holds.
+// What `dependencies` or one of its two successors says: if the member is there, these are and this
+// holds. None of another keyword.
 struct Dependency {
   std::string name;
   std::vector<std::string> required;
   std::optional<SchemaId> schema;
 };
-base::Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema);
+base::Result<std::vector<Dependency>> dependencies(Document& document, SchemaId schema,
+                                                   std::string_view keyword);
 
 }  // namespace pawl::schema

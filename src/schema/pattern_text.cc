@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace pawl::schema {
 
@@ -32,6 +33,19 @@ std::string class_members(char32_t letter) {
   }
 }
 
+// The control characters that one letter stands for.
+constexpr std::pair<char32_t, char32_t> kControls[] = {{U't', U'\t'}, {U'n', U'\n'}, {U'v', U'\v'},
+                                                       {U'f', U'\f'}, {U'r', U'\r'}, {U'0', U'\0'}};
+
+bool is_digit(char32_t c) {
+  return c >= U'0' && c <= U'9';
+}
+
+// ASCII alone.
+bool is_letter(char32_t c) {
+  return (c | 0x20) >= U'a' && (c | 0x20) <= U'z';
+}
+
 }  // namespace
 
 std::string code_point(char32_t c) {
@@ -53,36 +67,23 @@ std::optional<char32_t> PatternText::hex(size_t digits) {
   char32_t value = 0;
   for (size_t i = 0; i < digits; ++i) {
     const char32_t c = text_[place_ + i];
-    const bool is_digit = c >= U'0' && c <= U'9';
     const char32_t lower = c | 0x20;
-    if (!is_digit && (lower < U'a' || lower > U'f')) return std::nullopt;
-    value = value * 16 + (is_digit ? c - U'0' : lower - U'a' + 10);
+    if (!is_digit(c) && (lower < U'a' || lower > U'f')) return std::nullopt;
+    value = value * 16 + (is_digit(c) ? c - U'0' : lower - U'a' + 10);
   }
   place_ += digits;
   return value;
 }
 
-// What \c, \x, \u and their like stand for, or nothing when the letter is no such escape.
 Result<std::optional<char32_t>> PatternText::character_escape() {
   const char32_t c = peek();
   ++place_;
+  for (const auto& [letter, control] : kControls) {
+    if (c == letter) return std::optional(control);
+  }
   switch (c) {
-    case U't':
-      return std::optional(U'\t');
-    case U'n':
-      return std::optional(U'\n');
-    case U'v':
-      return std::optional(U'\v');
-    case U'f':
-      return std::optional(U'\f');
-    case U'r':
-      return std::optional(U'\r');
-    case U'0':
-      return std::optional(U'\0');
     case U'c':
-      if (((peek() | 0x20) >= U'a') && ((peek() | 0x20) <= U'z')) {
-        return std::optional<char32_t>(text_[place_++] & 0x1F);
-      }
+      if (is_letter(peek())) return std::optional<char32_t>(text_[place_++] & 0x1F);
       break;
     case U'x':
       if (const auto value = hex(2)) return value;
@@ -90,10 +91,7 @@ Result<std::optional<char32_t>> PatternText::character_escape() {
     case U'u':
       return unicode_escape();
     default:
-      if (c < 128 && !((c >= U'0' && c <= U'9') || ((c | 0x20) >= U'a' && (c | 0x20) <= U'z'))) {
-        return std::optional(c);
-      }
-      if (c >= 128) return std::optional(c);
+      if (!is_digit(c) && !is_letter(c)) return std::optional(c);
   }
   --place_;
   return std::optional<char32_t>();
@@ -103,7 +101,7 @@ Result<std::optional<char32_t>> PatternText::unicode_escape() {
   if (take(U'{')) {
     char32_t value = 0;
     const size_t start = place_;
-    while (hex_digit()) value = std::min<char32_t>(value * 16 + *hex(1), 0x110000);
+    while (const auto digit = hex(1)) value = std::min<char32_t>(value * 16 + *digit, 0x110000);
     if (place_ == start || !take(U'}') || value > 0x10FFFF) {
       return wrong(ErrorCode::kInvalidArgument, "a \\u{...} that is no code point");
     }
@@ -123,11 +121,6 @@ Result<std::optional<char32_t>> PatternText::unicode_escape() {
   return first;
 }
 
-bool PatternText::hex_digit() const {
-  const char32_t lower = peek() | 0x20;
-  return !at_end() && ((peek() >= U'0' && peek() <= U'9') || (lower >= U'a' && lower <= U'f'));
-}
-
 // \p{…}: the automata library knows the same names.
 Result<std::string> PatternText::property() {
   const bool is_negated = text_[place_++] == U'P';
@@ -135,8 +128,7 @@ Result<std::string> PatternText::property() {
   std::string name;
   while (!at_end() && !has(U'}')) {
     const char32_t c = text_[place_++];
-    const bool is_name = c < 128 && (c == U'_' || c == U'=' || (c >= U'0' && c <= U'9') ||
-                                     ((c | 0x20) >= U'a' && (c | 0x20) <= U'z'));
+    const bool is_name = c == U'_' || c == U'=' || is_digit(c) || is_letter(c);
     if (!is_name) return wrong(ErrorCode::kInvalidArgument, "a name of no property");
     name += static_cast<char>(c);
   }
@@ -165,7 +157,6 @@ Result<std::string> PatternText::escape() {
   return code_point(c);
 }
 
-// A member of a bracket: one code point in `single`, or a class in the result.
 Result<std::string> PatternText::bracket_member(std::optional<char32_t>& single) {
   single.reset();
   if (!take(U'\\')) {

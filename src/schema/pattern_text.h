@@ -45,12 +45,11 @@ class PatternText {
 
  private:
   std::optional<char32_t> hex(size_t digits);
-  bool hex_digit() const;
   // What \c, \x, \u and their like stand for, or nothing when the letter is no such escape.
   base::Result<std::optional<char32_t>> character_escape();
   base::Result<std::optional<char32_t>> unicode_escape();
   base::Result<std::string> property();
-  // One code point in `single`, or a class in the result.
+  // A member of a bracket: one code point in `single`, or a class in the result.
   base::Result<std::string> bracket_member(std::optional<char32_t>& single);
 
   std::u32string text_;

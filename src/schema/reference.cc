@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema/reference.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace pawl::schema {

@@ -264,7 +264,14 @@ class Refutations {
         way({step(Literal{*condition, false}), step(Literal{*otherwise, false})});
       }
     }
-    PAWL_TRY(const auto found, dependencies(document_, schema_));
+    for (const char* keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
+      PAWL_TRY_VOID(depend(keyword));
+    }
+    return {};
+  }
+
+  Result<void> depend(std::string_view keyword) {
+    PAWL_TRY(const auto found, dependencies(document_, schema_, keyword));
     for (const Dependency& one : found) {
       for (const std::string& name : one.required) {
         way(kObjectBit, [one, name](Branch& branch) {

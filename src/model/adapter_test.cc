@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -17,6 +15,7 @@
 #include "model/changed_copy_for_test.h"
 #include "model/session_for_test.h"
 #include "support/golden.h"
+#include "support/logits.h"
 
 namespace pawl::model {
 namespace {
@@ -24,10 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::TokenId;
 using gguf::TensorType;
-
-const kernels::Table& best() {
-  return *kernels::choose_table("").value();
-}
+using tests::largest_difference;
 
 std::span<const std::byte> bytes_of(const std::vector<float>& values) {
   return std::as_bytes(std::span(values));
@@ -139,12 +135,15 @@ class Adapter : public testing::TestWithParam<const char*> {
     return path;
   }
 
-  std::vector<float> rows(const std::string& path, std::span<const AdapterSource> adapters,
-                          Precision precision = Precision::kReference, int threads = 2,
-                          int chunk = 512, const kernels::Table& table = best()) {
-    TestSession session(path, table, threads, precision, 256, 512, 128, kernels::KvType::kF16,
-                        adapters);
+  std::vector<float> rows(TestSession& session, int chunk) {
+    session.restart();
     return session.append(kIds, chunk, static_cast<int>(kIds.size()));
+  }
+
+  std::vector<float> exact_rows(const std::string& path, std::span<const AdapterSource> adapters) {
+    TestSession session(path, best(), 2, Precision::kReference, 256, 512, 128,
+                        kernels::KvType::kF16, adapters);
+    return rows(session, 512);
   }
 
   const std::vector<TokenId> kIds = {5, 17, 300, 42, 8, 9, 77, 130, 2, 64, 21, 400, 33};
@@ -154,43 +153,30 @@ class Adapter : public testing::TestWithParam<const char*> {
   fs::path folder_;
 };
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double most = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-  return most;
-}
-
 TEST_P(Adapter, GivesTheLogitsOfWeightsThatItWasMergedInto) {
   const std::string one = write_adapter("one.gguf", 1, 16), two = write_adapter("two.gguf", 500, 4);
   const AdapterSource both[] = {{one, 1.0f}, {two, -0.5f}};
-  const std::vector<float> plain = rows(model_path_, {}), adapted = rows(model_path_, both);
+  const std::vector<float> plain = exact_rows(model_path_, {}),
+                           adapted = exact_rows(model_path_, both);
   const std::vector<float> merged =
-      rows(write_merged({{"one.gguf", 16.0}, {"two.gguf", -0.5 * 4}}), {});
+      exact_rows(write_merged({{"one.gguf", 16.0}, {"two.gguf", -0.5 * 4}}), {});
   std::printf("%s: moved by %.2g, off by %.1e\n", GetParam(), largest_difference(plain, merged),
               largest_difference(adapted, merged));
   EXPECT_GT(largest_difference(plain, merged), 0.1);
   EXPECT_LE(largest_difference(adapted, merged), 1e-3);
   const AdapterSource without[] = {{one, 0.0f}};
-  EXPECT_EQ(rows(model_path_, without), plain);
+  EXPECT_EQ(exact_rows(model_path_, without), plain);
 }
 
 TEST_P(Adapter, SameBitsForEveryChunkThreadCountAndVariant) {
   const AdapterSource one[] = {{write_adapter("one.gguf", 1, 16), 1.0f}};
-  std::vector<float> first;
-  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
-    const auto table = kernels::choose_table(name);
-    if (!table.ok()) continue;
-    for (const int threads : {1, 3}) {
-      for (const int chunk : {1, 5, 64}) {
-        const auto got = rows(model_path_, one, Precision::kFast, threads, chunk, **table);
-        if (first.empty()) first = got;
-        ASSERT_EQ(0, std::memcmp(first.data(), got.data(), got.size() * sizeof(float)))
-            << name << ", " << threads << " threads, chunks of " << chunk;
-      }
-    }
-  }
+  expect_same_bits(
+      {1, 3}, {1, 5, 64},
+      [&](const kernels::Table& table, int threads) {
+        return TestSession(model_path_, table, threads, Precision::kFast, 256, 512, 128,
+                           kernels::KvType::kF16, one);
+      },
+      [&](TestSession& session, int chunk) { return rows(session, chunk); });
 }
 
 // Separate and fused inputs, experts, latent attention, layers with a state.

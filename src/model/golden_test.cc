@@ -3,11 +3,10 @@
 // themselves: the same bits for every cut into chunks, thread count and kernel variant.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "kernels/kernels.h"
 #include "model/session_for_test.h"
 #include "support/golden.h"
+#include "support/logits.h"
 
 namespace pawl::model {
 namespace {
@@ -71,20 +70,6 @@ const char* const kTiny[] = {"llama-untied",
                              "qwen3next",
                              "qwen35"};
 
-// The variants that this machine can run.
-std::vector<const kernels::Table*> variants() {
-  std::vector<const kernels::Table*> tables;
-  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
-    auto table = kernels::choose_table(name);
-    if (table.ok()) tables.push_back(*table);
-  }
-  return tables;
-}
-
-const kernels::Table& best() {
-  return *kernels::choose_table("").value();
-}
-
 int argmax(std::span<const float> row) {
   return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
 }
@@ -127,11 +112,7 @@ TEST_P(TinyModel, ReferenceLogitsAreTheExactOnes) {
   TestSession session(path_, best(), 2, Precision::kReference);
   const std::vector<float> rows = all_rows(session, 512);
   ASSERT_EQ(rows.size(), expected_.data.size());
-  double worst = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    worst = std::max(
-        worst, std::abs(static_cast<double>(rows[i]) - static_cast<double>(expected_.data[i])));
-  }
+  const double worst = tests::largest_difference(rows, expected_.data);
   RecordProperty("max_abs_diff", std::to_string(worst));
   EXPECT_LE(worst, 1e-3);
 }
@@ -148,18 +129,12 @@ TEST_P(TinyModel, ReferenceGreedyIdsAreTheExactOnes) {
 
 TEST_P(TinyModel, SameBitsForEveryChunkThreadCountAndVariant) {
   for (const Precision precision : {Precision::kFast, Precision::kReference}) {
-    std::vector<float> first;
-    for (const kernels::Table* table : variants()) {
-      for (const int threads : {1, 2, 3}) {
-        TestSession session(path_, *table, threads, precision);
-        for (const int chunk : {1, 7, 64, 512}) {
-          const std::vector<float> rows = all_rows(session, chunk);
-          if (first.empty()) first = rows;
-          ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
-              << table->name << ", " << threads << " threads, chunks of " << chunk;
-        }
-      }
-    }
+    expect_same_bits(
+        {1, 2, 3}, {1, 7, 64, 512},
+        [&](const kernels::Table& table, int threads) {
+          return TestSession(path_, table, threads, precision);
+        },
+        [&](TestSession& session, int chunk) { return all_rows(session, chunk); });
   }
 }
 

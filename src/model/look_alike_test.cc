@@ -4,13 +4,10 @@
 // in nothing the file at hand uses: under the other name it gives the reference logits of its own.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-#include <fstream>
-
 #include "model/changed_copy_for_test.h"
 #include "model/session_for_test.h"
 #include "support/golden.h"
+#include "support/logits.h"
 
 namespace pawl::model {
 namespace {
@@ -57,25 +54,13 @@ TEST_P(LookAlikeModel, GivesTheLogitsOfTheOneItLooksLike) {
   const auto gguf = tests::golden_path(tiny + ".gguf"), json = tests::golden_path(tiny + ".json"),
              npy = tests::golden_path(tiny + ".logits.npy");
   if (!gguf || !json || !npy) GTEST_SKIP() << "missing: golden/" << tiny;
-  const std::string path = testing::TempDir() + "look_alike_" + GetParam().name + ".gguf";
-  {
-    const std::vector<std::byte> bytes = renamed(*gguf::open(*gguf).value(), GetParam());
-    std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-  }
-  TestSession session(path, *kernels::choose_table("").value(), 1, Precision::kReference);
+  const std::vector<std::byte> bytes = renamed(*gguf::open(*gguf).value(), GetParam());
+  TestSession session(gguf::open_bytes(bytes).value(), best(), 1, Precision::kReference);
   EXPECT_EQ(session.model().config().architecture->name, GetParam().name);
   const auto ids = tests::read_json(*json)["sequences"][1].get<std::vector<TokenId>>();
   const std::vector<float> rows = session.append(ids, 512, static_cast<int>(ids.size()));
   const tests::Npy expected = tests::read_npy(*npy);
-  double worst = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    worst = std::max(
-        worst, std::abs(static_cast<double>(rows[i]) - static_cast<double>(expected.row(5)[i])));
-  }
-  EXPECT_LE(worst, 1e-3);
-  std::remove(path.c_str());
+  EXPECT_LE(tests::largest_difference(rows, {expected.row(5), rows.size()}), 1e-3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, LookAlikeModel, testing::ValuesIn(kLookAlikes),
@@ -112,31 +97,20 @@ class ReferenceModel : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(ReferenceModel, GivesTheExactLogits) {
-  TestSession session(path_, *kernels::choose_table("").value(), 2, Precision::kReference);
+  TestSession session(path_, best(), 2, Precision::kReference);
   const std::vector<float> got = rows(session, 512);
   ASSERT_EQ(got.size(), exact_.data.size());
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i)
-    worst = std::max(worst, static_cast<double>(std::abs(got[i] - exact_.data[i])));
-  EXPECT_LE(worst, 1e-3);
+  EXPECT_LE(tests::largest_difference(got, exact_.data), 1e-3);
   EXPECT_TRUE(session.model().unused_tensors().empty());
 }
 
 TEST_P(ReferenceModel, SameBitsForEveryChunkThreadCountAndVariant) {
-  std::vector<float> first;
-  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
-    const auto table = kernels::choose_table(name);
-    if (!table.ok()) continue;
-    for (const int threads : {1, 3}) {
-      TestSession session(path_, **table, threads, Precision::kFast);
-      for (const int chunk : {1, 7, 512}) {
-        const std::vector<float> got = rows(session, chunk);
-        if (first.empty()) first = got;
-        ASSERT_EQ(0, std::memcmp(first.data(), got.data(), got.size() * sizeof(float)))
-            << name << ", " << threads << " threads, chunks of " << chunk;
-      }
-    }
-  }
+  expect_same_bits(
+      {1, 3}, {1, 7, 512},
+      [&](const kernels::Table& table, int threads) {
+        return TestSession(path_, table, threads, Precision::kFast);
+      },
+      [&](TestSession& session, int chunk) { return rows(session, chunk); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, ReferenceModel,
@@ -159,27 +133,19 @@ TEST(ExpertGroups, ChangeTheSelectionOnlyWhereTheyLeaveExpertsOut) {
   std::vector<TokenId> ids;
   for (int i = 0; i < 60; ++i) ids.push_back(6 + i * 11 % 400);
   const auto logits = [&](uint32_t groups, uint32_t used) {
-    const std::string copy = testing::TempDir() + "expert_groups.gguf";
     Changes changes;
     changes.add_more = [&](gguf::Writer& writer) {
       writer.add("deepseek2.expert_group_count", groups);
       writer.add("deepseek2.expert_group_used_count", used);
     };
     const std::vector<std::byte> bytes = changed_copy(*file, changes);
-    std::ofstream(copy, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    TestSession session(copy, *kernels::choose_table("").value(), 1, Precision::kReference);
+    TestSession session(gguf::open_bytes(bytes).value(), best(), 1, Precision::kReference);
     return session.append(ids, 512, 60);
   };
   const std::vector<float> none = logits(1, 1);  // 6 experts, 2 used
   EXPECT_EQ(logits(6, 2), none);
   EXPECT_EQ(logits(3, 3), none);
-  const std::vector<float> grouped = logits(3, 1);
-  double moved = 0;
-  for (size_t i = 0; i < none.size(); ++i)
-    moved = std::max(moved, static_cast<double>(std::abs(none[i] - grouped[i])));
-  EXPECT_GT(moved, 0.1);
+  EXPECT_GT(tests::largest_difference(none, logits(3, 1)), 0.1);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // With PAWL_WRITE_DOCS=1 in the environment they are written instead.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -33,10 +32,6 @@ std::string rounded(double value) {
   return value == 0 ? "0" : text;
 }
 
-const kernels::Table& best() {
-  return *kernels::choose_table("").value();
-}
-
 struct Distance {
   double worst = 0;                  // of logits, in reference mode
   double mean_kl = 0, worst_kl = 0;  // in fast mode
@@ -45,10 +40,7 @@ struct Distance {
 Distance distance(const std::vector<float>& exact, const std::vector<float>& reference,
                   const std::vector<float>& fast, size_t vocabulary) {
   Distance d;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    d.worst = std::max(d.worst,
-                       std::abs(static_cast<double>(exact[i]) - static_cast<double>(reference[i])));
-  }
+  d.worst = tests::largest_difference(exact, reference);
   const size_t rows = exact.size() / vocabulary;
   for (size_t r = 0; r < rows; ++r) {
     const double kl = tests::divergence(std::span(exact).subspan(r * vocabulary, vocabulary),

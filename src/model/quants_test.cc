@@ -4,9 +4,6 @@
 // thread count and chunk.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
-
 #include "kernels/kernels.h"
 #include "model/session_for_test.h"
 #include "support/golden.h"
@@ -28,12 +25,12 @@ struct TypeCase {
 constexpr double kEightBit = 0.01, kFloat = 1e-5;
 
 constexpr TypeCase kTypes[] = {
-    {"f16", kFloat},       {"bf16", kFloat},      {"q4_0", kEightBit},   {"q4_1", kEightBit},
-    {"q5_0", kEightBit},   {"q5_1", kEightBit},   {"q8_0", kEightBit},   {"q2_k", kEightBit},
-    {"q3_k_s", kEightBit}, {"q4_k_s", kEightBit}, {"q4_k_m", kEightBit}, {"q5_k_s", kEightBit},
-    {"q6_k", kEightBit},   {"iq4_nl", kEightBit}, {"iq4_xs", kEightBit}, {"iq1_s", kFloat},
-    {"iq1_m", kFloat},     {"iq2_xxs", kFloat},   {"iq2_xs", kFloat},    {"iq2_m", kFloat},
-    {"iq3_xxs", kFloat},   {"iq3_s", kFloat},     {"tq1_0", kFloat},     {"tq2_0", kFloat},
+    {"f16", kFloat},          {"bf16", kFloat},      {"q4_0", kEightBit},   {"q4_1", kEightBit},
+    {"q5_0", kEightBit},      {"q5_1", kEightBit},   {"q8_0", kEightBit},   {"q2_k", kEightBit},
+    {"q3_k_s", kEightBit},    {"q4_k_s", kEightBit}, {"q4_k_m", kEightBit}, {"q5_k_s", kEightBit},
+    {"q6_k", kEightBit},      {"iq4_nl", kEightBit}, {"iq4_xs", kEightBit}, {"iq1_s", kFloat},
+    {"iq1_m", kFloat},        {"iq2_xxs", kFloat},   {"iq2_xs", kFloat},    {"iq2_m", kFloat},
+    {"iq3_xxs", kFloat},      {"iq3_s", kFloat},     {"tq1_0", kFloat},     {"tq2_0", kFloat},
     {"mxfp4_moe", kEightBit},
 };
 
@@ -74,16 +71,11 @@ class Quantised : public testing::TestWithParam<TypeCase> {
 };
 
 TEST_P(Quantised, LogitsAreExactInReferenceAndCloseInFastMode) {
-  const kernels::Table& table = *kernels::choose_table("").value();
-  TestSession exact(path_, table, 2, Precision::kReference),
-      fast(path_, table, 2, Precision::kFast);
+  TestSession exact(path_, best(), 2, Precision::kReference),
+      fast(path_, best(), 2, Precision::kFast);
   const std::vector<float> reference = last_rows(exact, 512), quick = last_rows(fast, 512);
   ASSERT_EQ(reference.size(), expected_.size());
-  double worst = 0;
-  for (size_t i = 0; i < reference.size(); ++i) {
-    worst = std::max(
-        worst, std::abs(static_cast<double>(reference[i]) - static_cast<double>(expected_[i])));
-  }
+  const double worst = tests::largest_difference(reference, expected_);
   const size_t v = reference.size() / 2;
   double kl = 0;
   for (size_t i = 0; i < 2; ++i) {
@@ -98,20 +90,12 @@ TEST_P(Quantised, LogitsAreExactInReferenceAndCloseInFastMode) {
 }
 
 TEST_P(Quantised, SameBitsForEveryVariantThreadCountAndChunk) {
-  std::vector<float> first;
-  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
-    const auto table = kernels::choose_table(name);
-    if (!table.ok()) continue;
-    for (const int threads : {1, 2}) {
-      TestSession session(path_, **table, threads, Precision::kFast);
-      for (const int chunk : {1, 7, 64}) {
-        const std::vector<float> rows = last_rows(session, chunk);
-        if (first.empty()) first = rows;
-        ASSERT_EQ(0, std::memcmp(first.data(), rows.data(), rows.size() * sizeof(float)))
-            << name << ", " << threads << " threads, chunks of " << chunk;
-      }
-    }
-  }
+  expect_same_bits(
+      {1, 2}, {1, 7, 64},
+      [&](const kernels::Table& table, int threads) {
+        return TestSession(path_, table, threads, Precision::kFast);
+      },
+      [&](TestSession& session, int chunk) { return last_rows(session, chunk); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Quantised, testing::ValuesIn(kTypes),

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,16 +19,35 @@
 
 namespace pawl::model {
 
+inline const kernels::Table& best() {
+  return *kernels::choose_table("").value();
+}
+
+// The variants that this machine can run.
+inline std::vector<const kernels::Table*> variants() {
+  std::vector<const kernels::Table*> tables;
+  for (const char* name : {"scalar", "avx2", "avx512", "avx512vnni"}) {
+    const auto table = kernels::choose_table(name);
+    if (table.ok()) tables.push_back(*table);
+  }
+  return tables;
+}
+
 class TestSession {
  public:
   TestSession(const std::string& path, const kernels::Table& table, int threads,
               Precision precision, int64_t positions = 256, int max_tokens = 512,
               int max_rows = 128, kernels::KvType kv_type = kernels::KvType::kF16,
               std::span<const AdapterSource> adapters = {})
+      : TestSession(opened(path), table, threads, precision, positions, max_tokens, max_rows,
+                    kv_type, adapters) {}
+
+  TestSession(const std::shared_ptr<const gguf::File>& file, const kernels::Table& table,
+              int threads, Precision precision, int64_t positions = 256, int max_tokens = 512,
+              int max_rows = 128, kernels::KvType kv_type = kernels::KvType::kF16,
+              std::span<const AdapterSource> adapters = {})
       : pool_(threads) {
-    auto file = gguf::open(path);
-    if (!file.ok()) throw std::runtime_error(file.error().message);
-    auto model = Model::create(*file, pool_, adapters);
+    auto model = Model::create(file, pool_, adapters);
     if (!model.ok()) throw std::runtime_error(model.error().message);
     model_ = *model;
     const int32_t blocks =
@@ -97,6 +118,12 @@ class TestSession {
   }
 
  private:
+  static std::shared_ptr<const gguf::File> opened(const std::string& path) {
+    auto file = gguf::open(path);
+    if (!file.ok()) throw std::runtime_error(file.error().message);
+    return *file;
+  }
+
   base::TaskPool pool_;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<kv::BlockPool> blocks_;
@@ -105,6 +132,26 @@ class TestSession {
   std::unique_ptr<Forward> forward_;
   int64_t position_ = 0;
 };
+
+// What rows(session, chunk) gives, of the session that open(table, threads) makes, has the same
+// bits for every variant of this machine, thread count and chunk.
+template <typename Open, typename Rows>
+void expect_same_bits(std::initializer_list<int> threads, std::initializer_list<int> chunks,
+                      const Open& open, const Rows& rows) {
+  std::vector<float> first;
+  for (const kernels::Table* table : variants()) {
+    for (const int count : threads) {
+      TestSession session = open(*table, count);
+      for (const int chunk : chunks) {
+        const std::vector<float> got = rows(session, chunk);
+        if (first.empty()) first = got;
+        ASSERT_EQ(first.size(), got.size());
+        ASSERT_EQ(0, std::memcmp(first.data(), got.data(), got.size() * sizeof(float)))
+            << table->name << ", " << count << " threads, chunks of " << chunk;
+      }
+    }
+  }
+}
 
 // The last row of `mine`, in `both` beside another sequence, has the bits that it has in `alone`.
 // REQUIRES: `both` has room for 256 positions

@@ -2,6 +2,8 @@
 // How far two rows of logits are apart.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -13,6 +15,21 @@ inline double log_sum_exp(std::span<const float> row) {
   double sum = 0;
   for (const float x : row) sum += std::exp(static_cast<double>(x) - most);
   return most + std::log(sum);
+}
+
+// A failure where something is no number: no comparison would notice.
+inline double largest_difference(std::span<const float> a, std::span<const float> b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double off = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (std::isnan(off)) {
+      ADD_FAILURE() << "no number at " << i;
+      return off;
+    }
+    most = std::max(most, off);
+  }
+  return most;
 }
 
 // KL(p || q) in nats over the whole vocabulary.

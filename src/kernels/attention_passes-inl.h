@@ -22,7 +22,7 @@ struct Range {
 // Scales of a part whose codes are `dim` for each position, as floats in the order they have there.
 inline const float* read_scales(const std::byte* part, int dim, float* room) {
   const auto* scales = reinterpret_cast<const Half*>(part + static_cast<int64_t>(dim) * kKvBlock);
-  const int count = (dim + kKvGroup - 1) / kKvGroup * kKvBlock;
+  const int count = kv_groups(dim) * kKvBlock;
   for (int i = 0; i < count; i += kLanes) store(room + i, load(scales + i));
   return room;
 }
@@ -76,7 +76,7 @@ struct CodedValues {
 
   static CodedValues of(const std::byte* part, int dim, float* room) {
     return {reinterpret_cast<const int8_t*>(part), read_scales(part, dim, room), dim,
-            (dim + kKvGroup - 1) / kKvGroup};
+            kv_groups(dim)};
   }
   Vec load_columns(int j, int c) const { return mul(load(codes + j * dim + c), scale(j, c)); }
   Vec load_columns(int j, int c, int n) const {

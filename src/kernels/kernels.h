@@ -65,8 +65,9 @@ constexpr std::string_view kv_type_name(KvType type) {
   return kNames[static_cast<int>(type)];
 }
 constexpr int kKvGroup = 32;  // entries that share a scale
+constexpr int kv_groups(int dim) { return (dim + kKvGroup - 1) / kKvGroup; }
 // Bytes of the keys, or of the values, of one KV block whose vectors have `dim` entries.
-constexpr int64_t kv_coded_bytes(int dim) { return int64_t{kKvBlock} * (dim + 2 * ((dim + kKvGroup - 1) / kKvGroup)); }
+constexpr int64_t kv_coded_bytes(int dim) { return int64_t{kKvBlock} * (dim + 2 * kv_groups(dim)); }
 constexpr int64_t kv_plain_bytes(KvType type, int dim) { return int64_t{kKvBlock} * dim * (type == KvType::kF32 ? 4 : 2); }
 constexpr int64_t kv_key_bytes(KvType type, int dim) {
   return has_coded_keys(type) ? kv_coded_bytes(dim) : kv_plain_bytes(type, dim);

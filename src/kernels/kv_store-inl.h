@@ -71,7 +71,7 @@ inline void store_coded_key(const float* k, int head_dim, int slot, std::byte* k
 inline void store_coded_value(const float* v, int value_dim, int slot, std::byte* v_block) {
   auto* v_codes = reinterpret_cast<int8_t*>(v_block);
   auto* v_scales = reinterpret_cast<Half*>(v_codes + value_dim * kKvBlock);
-  const int groups = (value_dim + kKvGroup - 1) / kKvGroup;
+  const int groups = kv_groups(value_dim);
   for (int i = 0; i < value_dim; i += kKvGroup) {
     const int n = value_dim - i < kKvGroup ? value_dim - i : kKvGroup;
     const float scale = store_codes(v + i, n, v_codes + slot * value_dim + i, 1);

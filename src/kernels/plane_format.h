@@ -27,8 +27,8 @@ struct PlaneFormat {
   int low_bits;   // bits of a code in the first planes: 8, 6, 5, 4 or 2
   int high_bits;  // bits of a code in the second plane: 1 or 0
   int offset;     // taken off every code; with a code book: makes its small entries 0 or above
-  const int8_t* code_book;  // the code is an index into it; null: there is none
   Scales scales;
+  const int8_t* code_book = nullptr;  // the code is an index into it
 
   constexpr int bits() const { return low_bits + high_bits; }
   constexpr int max_code() const { return (1 << bits()) - 1; }
@@ -63,19 +63,19 @@ struct PlaneFormat {
 
 // Internal linkage, so that files of any instruction set may include it.
 constexpr PlaneFormat kPlaneFormats[] = {
-    {Format::kQ4_0, 4, 0, 8, nullptr, Scales::kHalf},
-    {Format::kQ4_1, 4, 0, 0, nullptr, Scales::kHalfMin},
-    {Format::kQ5_0, 5, 0, 16, nullptr, Scales::kHalf},
-    {Format::kQ5_1, 5, 0, 0, nullptr, Scales::kHalfMin},
-    {Format::kQ8_0, 8, 0, 128, nullptr, Scales::kHalf},
-    {Format::kIQ4_NL, 4, 0, 0, kIq4Values, Scales::kHalf},
-    {Format::kIQ4_XS, 4, 0, 0, kIq4Values, Scales::kSigned},
-    {Format::kMXFP4, 4, 0, 12, kMxfp4Values, Scales::kPowers},
-    {Format::kQ4_K, 4, 0, 0, nullptr, Scales::kBytes},
-    {Format::kQ5_K, 5, 0, 0, nullptr, Scales::kBytes},
-    {Format::kQ6_K, 6, 0, 32, nullptr, Scales::kSigned16},
-    {Format::kQ3_K, 2, 1, 4, nullptr, Scales::kSigned16},
-    {Format::kQ2_K, 2, 0, 0, nullptr, Scales::kNibbles16},
+    {Format::kQ4_0, 4, 0, 8, Scales::kHalf},
+    {Format::kQ4_1, 4, 0, 0, Scales::kHalfMin},
+    {Format::kQ5_0, 5, 0, 16, Scales::kHalf},
+    {Format::kQ5_1, 5, 0, 0, Scales::kHalfMin},
+    {Format::kQ8_0, 8, 0, 128, Scales::kHalf},
+    {Format::kIQ4_NL, 4, 0, 0, Scales::kHalf, kIq4Values},
+    {Format::kIQ4_XS, 4, 0, 0, Scales::kSigned, kIq4Values},
+    {Format::kMXFP4, 4, 0, 12, Scales::kPowers, kMxfp4Values},
+    {Format::kQ4_K, 4, 0, 0, Scales::kBytes},
+    {Format::kQ5_K, 5, 0, 0, Scales::kBytes},
+    {Format::kQ6_K, 6, 0, 32, Scales::kSigned16},
+    {Format::kQ3_K, 2, 1, 4, Scales::kSigned16},
+    {Format::kQ2_K, 2, 0, 0, Scales::kNibbles16},
 };
 constexpr int kPlaneFormatCount = sizeof(kPlaneFormats) / sizeof(kPlaneFormats[0]);
 

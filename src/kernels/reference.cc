@@ -11,7 +11,7 @@ namespace pawl::kernels {
 const VectorEntries kScalarVector = kVectorEntries;
 
 int64_t attention_scratch_bytes(int head_dim, int value_dim) {
-  const int64_t groups = (std::max(head_dim, value_dim) + kKvGroup - 1) / kKvGroup;
+  const int64_t groups = kv_groups(std::max(head_dim, value_dim));
   const int64_t bytes =
       static_cast<int64_t>(sizeof(AttentionScratch)) +
       static_cast<int64_t>(sizeof(float)) * (kAttentionRows * value_dim + groups * kKvBlock);

@@ -14,12 +14,13 @@ namespace {
 #define GPT2 LOWER_CONTRACTION "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define WORD "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
 #define SYMBOLS " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+// NUMBERS is what takes those.
+#define LLAMA3(NUMBERS) CONTRACTION "|" WORD "|" NUMBERS "|" SYMBOLS "|" SPACES
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 // The same without Han, as complements: PCRE2 has no difference of classes.
 #define UPPER_NO_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
 #define LOWER_NO_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
-// NUMBERS is what takes those.
 #define GPT4O(NUMBERS)                                         \
   "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+(?:" CONTRACTION  \
   ")?"                                                         \
@@ -57,18 +58,17 @@ constexpr Cut kGpt2[] = {{GPT2}};
 constexpr Cut kDigitsThenGpt2[] = {{"\\p{N}"}, {GPT2}};
 constexpr Cut kDefault[] = {{"[\\p{P}$+<=>^~|]+"}, {GPT2}, {"\\p{N}+"}, {"[0-9][0-9][0-9]"}};
 constexpr Cut kFalcon[] = {{"[\\p{P}$+<=>^~|`]+"}, {GPT2}, {"[0-9][0-9][0-9]"}};
-constexpr Cut kMiniCpm5[] = {{"\\p{N}{1,3}"},
-                             {CONTRACTION "|" WORD "|\\p{N}+|" SYMBOLS "|" SPACES}};
-constexpr Cut kLlama3[] = {{CONTRACTION "|" WORD "|\\p{N}{1,3}|" SYMBOLS "|" SPACES}};
+constexpr Cut kMiniCpm5[] = {{"\\p{N}{1,3}"}, {LLAMA3("\\p{N}+")}};
+constexpr Cut kLlama3[] = {{LLAMA3("\\p{N}{1,3}")}};
 // The published expression has the counts in place of the last two alternatives of Llama 3's; as a
 // second cut, of pieces that are nothing but blanks, no run of them is looked at again and again.
 constexpr Cut kJais2[] = {
-    {CONTRACTION "|" WORD "|\\p{N}{1,3}|" SYMBOLS "|" SPACES},
+    {LLAMA3("\\p{N}{1,3}")},
     {"(?:^(?=\\s++$)(?!\\s*[\\r\\n])|(?!^)\\G)"
      "(?:\\s{512}|\\s{256}|\\s{128}|\\s{64}|\\s{32}|\\s{16}|\\s{8}|\\s{4}|\\s{1,2})"}};
-constexpr Cut kQwen2[] = {{CONTRACTION "|" WORD "|\\p{N}|" SYMBOLS "|" SPACES}};
+constexpr Cut kQwen2[] = {{LLAMA3("\\p{N}")}};
 constexpr Cut kUfakzeka[] = {{WORD "|\\p{N}|" SYMBOLS "|" SPACES}};
-constexpr Cut kLaguna[] = {{"[^\\n]+|\\n+"}, {CONTRACTION "|" WORD "|\\p{N}|" SYMBOLS "|" SPACES}};
+constexpr Cut kLaguna[] = {{"[^\\n]+|\\n+"}, {LLAMA3("\\p{N}")}};
 // Letters with their marks, a blank between two of them: published as groups within groups.
 constexpr Cut kExaoneMoe[] = {{CONTRACTION
                                "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+|\\p{N}"
@@ -179,6 +179,7 @@ constexpr std::string_view kOfCharacters = "gemma4 granite-embed-multi-311m sarv
 #undef HAN_KANA
 #undef EAST_ASIAN
 #undef GPT4O
+#undef LLAMA3
 #undef DEEPSEEK3
 #undef CASED
 

@@ -29,6 +29,41 @@ int32_t owner_of(const AnswerFields& fields, size_t from, size_t to) {
   return best;
 }
 
+// Passes of a kind, for a median that one late packet does not move.
+constexpr size_t kEnough = 8;
+
+// The pass under way: whose it is, how long, and the forced tokens that ride along.
+struct Pass {
+  double* payer = nullptr;
+  double ms = 0;
+  std::vector<double*> riders;
+
+  void settle(double forced_price) const {
+    const auto count = static_cast<double>(riders.size());
+    const double each = ms * forced_price / (1 + count * forced_price);
+    for (double* rider : riders) *rider += each;
+    *payer += ms - count * each;
+  }
+};
+
+// Times of passes by the number of forced tokens in them. The first and the last are left out: one
+// is the prompt's, the other ends with the stream.
+void collect_passes(std::span<const BilledToken> tokens,
+                    std::map<int64_t, std::vector<double>>& passes) {
+  std::optional<int64_t> forced;  // nothing: before the first chosen token
+  double ms = 0;
+  for (const BilledToken& token : tokens) {
+    if (!token.is_forced || token.is_split_estimated) return;
+    ms += token.ms;
+    if (*token.is_forced) {
+      if (forced) ++*forced;
+      continue;
+    }
+    if (forced) passes[*forced].push_back(ms);
+    forced = 0, ms = 0;
+  }
+}
+
 Estimate mean_estimate(const std::vector<double>& values) {
   const double mean = mean_of(values);
   return {mean, mean_interval(values).value_or(Interval{mean, mean})};
@@ -61,6 +96,23 @@ std::vector<BilledToken> billed_tokens(const RequestRecord& record) {
   return tokens;
 }
 
+std::optional<double> forced_price(std::span<const RequestRecord> records) {
+  std::map<int64_t, std::vector<double>> passes;
+  for (const RequestRecord& record : records) collect_passes(billed_tokens(record), passes);
+  std::erase_if(passes, [](const auto& one) { return one.second.size() < kEnough; });
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+  for (const auto& [forced, times] : passes) {
+    const auto weight = static_cast<double>(times.size()), at = static_cast<double>(forced);
+    const double ms = median_of(times);
+    n += weight, x += weight * at, y += weight * ms;
+    xx += weight * at * at, xy += weight * at * ms;
+  }
+  if (passes.size() < 2) return std::nullopt;
+  const double slope = (n * xy - x * y) / (n * xx - x * x), without = (y - slope * x) / n;
+  if (without <= 0) return std::nullopt;
+  return std::max(0.0, slope / without);
+}
+
 FieldCost AnswerBill::under(const FieldPath& path) const {
   FieldCost sum;
   sum.path = path;
@@ -77,8 +129,8 @@ int64_t AnswerBill::tokens() const {
   return under({}).tokens + thinking.tokens + end_tokens;
 }
 
-AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> tokens,
-                       double whole_ms) {
+AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> tokens, double whole_ms,
+                       double forced_price) {
   const AnswerFields owners = fields_of(text);
   AnswerBill bill;
   bill.whole_ms = whole_ms;
@@ -87,7 +139,7 @@ AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> token
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].bytes > 0 || tokens[i].is_thinking) last = i + 1;
   }
-  double* payer = &bill.start_ms;  // whose pass is under way
+  Pass pass{&bill.start_ms, 0, {}};
   double known_ms = 0;
   size_t at = 0;
   for (size_t i = 0; i < last; ++i) {
@@ -100,9 +152,15 @@ AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> token
     ++cost.tokens;
     const bool is_forced = token.is_forced.value_or(false);
     cost.forced += is_forced ? 1 : 0;
-    *payer += token.ms;
+    pass.ms += token.ms;
     known_ms += token.ms;
-    if (!is_forced) payer = &cost.ms;
+    if (is_forced) {
+      // What follows the prompt at once is part of its pass.
+      if (pass.payer != &bill.start_ms) pass.riders.push_back(&cost.ms);
+    } else {
+      pass.settle(forced_price);
+      pass = {&cost.ms, 0, {}};
+    }
     bill.knows_forced = bill.knows_forced && token.is_forced.has_value();
     bill.estimated_tokens += token.is_split_estimated ? 1 : 0;
   }
@@ -110,20 +168,21 @@ AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> token
   // The pass that takes the last text in chooses the end token; without one it ends with the
   // stream.
   if (last < tokens.size()) {
-    *payer += tokens[last].ms;
+    pass.ms += tokens[last].ms;
     bill.end_ms = whole_ms - known_ms - tokens[last].ms;
   } else {
-    *payer += whole_ms - known_ms;
+    pass.ms += whole_ms - known_ms;
   }
+  pass.settle(forced_price);
   return bill;
 }
 
-std::optional<AnswerBill> bill_of(const RequestRecord& record) {
+std::optional<AnswerBill> bill_of(const RequestRecord& record, double forced_price) {
   const auto whole_ms = e2e_close_ms(record);
   if (record.state != RequestState::kSuccess || !record.asked.is_stream || !whole_ms) {
     return std::nullopt;
   }
-  return bill_answer(record.text, billed_tokens(record), *whole_ms);
+  return bill_answer(record.text, billed_tokens(record), *whole_ms, forced_price);
 }
 
 const BillRow* Bill::find(const FieldPath& path) const {

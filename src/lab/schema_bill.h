@@ -10,7 +10,7 @@
 //
 // A chosen token costs the pass that takes it in: from its own arrival to that of the next chosen
 // one. So a field costs what is not computed when nobody asks for it. Forced tokens ride along in
-// that pass and have no time of their own.
+// that pass, often that of another field's last token: they pay what they make it longer.
 // Threads: any; nothing here has state.
 #pragma once
 
@@ -37,6 +37,11 @@ struct BilledToken {
 // The tokens of a stream. Empty where it was never sent, or held no token.
 std::vector<BilledToken> billed_tokens(const RequestRecord& record);
 
+// What each forced token makes the pass longer that it rides in, as a share of a pass without any:
+// the slope over the medians of passes with the same number of them. Nothing where too few passes
+// show it, or none tells which tokens are forced; never below 0.
+std::optional<double> forced_price(std::span<const RequestRecord> records);
+
 struct FieldCost {
   FieldPath path;
   int64_t tokens = 0;  // forced and chosen
@@ -56,10 +61,11 @@ struct AnswerBill {
   FieldCost under(const FieldPath& path) const;
   int64_t tokens() const;  // of all places
 };
-// whole_ms: sent → closed.
-AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> tokens, double whole_ms);
+// whole_ms: sent → closed. forced_price: see above.
+AnswerBill bill_answer(std::string_view text, std::span<const BilledToken> tokens, double whole_ms,
+                       double forced_price = 0);
 // Of a record that kept its text. Nothing unless it is a success that was streamed.
-std::optional<AnswerBill> bill_of(const RequestRecord& record);
+std::optional<AnswerBill> bill_of(const RequestRecord& record, double forced_price = 0);
 
 // Means over answers; shares are of the whole time and of all tokens.
 struct BillRow {
@@ -75,6 +81,7 @@ struct Bill {
   Estimate start_ms, end_ms, whole_ms;
   double end_tokens = 0, tokens = 0;
   bool knows_forced = true;
+  std::optional<double> forced_price;  // with which the bills were made
   int64_t estimated_tokens = 0;
 
   const BillRow* find(const FieldPath& path) const;

@@ -10,6 +10,7 @@ namespace pawl::lab {
 namespace {
 
 using testing::made_record;
+using testing::MadeToken;
 
 // The path of each byte, one letter for each field in order, '.' for the braces.
 std::string owners_of(std::string_view text) {
@@ -91,6 +92,39 @@ TEST(SchemaBill, ChosenTokensCostThePassThatTakesThemIn) {
   EXPECT_DOUBLE_EQ(bill->end_ms, 1);
   EXPECT_EQ(bill->tokens(), 11);
   EXPECT_DOUBLE_EQ(bill->start_ms + why.ms + score.ms + bill->end_ms, bill->whole_ms);
+}
+
+TEST(SchemaBill, AForcedTokenIsBilledWhatItMakesThePassLonger) {
+  const auto bill = bill_of(hand_made(), 0.25);
+  // The pass of "," took 12 ms with score and ": in it: 12 = 8 · (1 + 2 · 0.25), so 2 ms each. That
+  // of 3 took 9 ms with }: 9 = 7.2 · 1.25. What was forced behind the prompt is the prompt's.
+  EXPECT_DOUBLE_EQ(bill->start_ms, 100);
+  EXPECT_DOUBLE_EQ(bill->under({"why"}).ms, 10 + 10 + 8);
+  EXPECT_DOUBLE_EQ(bill->under({"score"}).ms, 4 + 7.2);
+  EXPECT_DOUBLE_EQ(bill->fields.front().ms, 1.8);
+  EXPECT_DOUBLE_EQ(bill->start_ms + bill->under({}).ms + bill->end_ms, bill->whole_ms);
+}
+
+TEST(SchemaBill, ThePriceOfForcedTokensIsTheSlopeOverThePassesThatHoldThem) {
+  // Passes of 10 ms, of 12 with one forced token and of 16 with three: 20 % each.
+  std::vector<MadeToken> tokens = {{"{\"x\":\"", true, 0}, {"a", false, 50}};
+  for (int i = 0; i < 8; ++i) {
+    tokens.insert(tokens.end(), {{"b", false, 10},
+                                 {"c", true, 0},
+                                 {"d", false, 12},
+                                 {"e", true, 0},
+                                 {"f", true, 0},
+                                 {"g", true, 0},
+                                 {"h", false, 16}});
+  }
+  const RequestRecord record = made_record("full", 0, tokens);
+  EXPECT_NEAR(forced_price(std::span(&record, 1)).value(), 0.2, 1e-12);
+  // Seven passes of a kind are too few, and a server that tells nothing has no price.
+  const RequestRecord few = made_record("full", 0, {tokens.begin(), tokens.end() - 7});
+  EXPECT_FALSE(forced_price(std::span(&few, 1)).has_value());
+  RequestRecord silent = record;
+  for (RawEvent& event : silent.events) event.forced.reset();
+  EXPECT_FALSE(forced_price(std::span(&silent, 1)).has_value());
 }
 
 TEST(SchemaBill, WithoutWordOfForcedTokensEachPaysUntilTheNext) {

@@ -63,6 +63,7 @@ Json bill_json(const Bill& bill) {
   json["tokens"] = bill.tokens;
   json["end_tokens"] = bill.end_tokens;
   json["estimated_tokens"] = bill.estimated_tokens;
+  json["forced_price"] = bill.forced_price;
   json["rows"] = Json::array();
   for (const BillRow& row : bill.rows) {
     json["rows"].push_back(row_json(row, shown_path(row.path), bill.knows_forced));

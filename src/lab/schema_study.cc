@@ -17,7 +17,7 @@ bool is_budget_spent_thinking(const RequestRecord& record) {
 
 // Sorts the records of a variant into states, and gives those that are whole answers.
 AnswersByPrompt answers_of(const StudyVariant& variant, std::span<const RequestRecord> records,
-                           size_t prompts, VariantResult& result) {
+                           size_t prompts, double forced_price, VariantResult& result) {
   AnswersByPrompt answers;
   for (const RequestRecord& record : records) {
     if (record.asked.arm != variant.name || record.asked.is_warm_up) continue;
@@ -29,7 +29,7 @@ AnswersByPrompt answers_of(const StudyVariant& variant, std::span<const RequestR
       continue;
     }
     auto value = base::parse_json(record.text);
-    auto bill = bill_of(record);
+    auto bill = bill_of(record, forced_price);
     if (is_budget_spent_thinking(record)) {
       ++result.no_answer_budget;
     } else if (!value.ok() || record.finish_reason == "length" || !bill) {
@@ -111,13 +111,15 @@ std::optional<Study> conclude_study(const StudyPlan& plan, std::span<const Study
                                     std::span<const RequestRecord> records) {
   Study study;
   study.prompts = static_cast<int64_t>(prompts.size());
+  // One for all variants, so that a pass costs the same in each.
+  const std::optional<double> price = forced_price(records);
   std::vector<AnswersByPrompt> answers;
   for (const StudyVariant& variant : plan.variants) {
     VariantResult result;
     result.kind = variant.kind;
     result.name = variant.name;
     result.left_out = variant.left_out;
-    answers.push_back(answers_of(variant, records, prompts.size(), result));
+    answers.push_back(answers_of(variant, records, prompts.size(), price.value_or(0), result));
     const AnswersByPrompt& full = answers.front();
     const AnswersByPrompt& here = answers.back();
     compare_costs(plan, variant, full, here, result);
@@ -152,6 +154,7 @@ std::optional<Study> conclude_study(const StudyPlan& plan, std::span<const Study
   }
   if (bills.empty()) return std::nullopt;
   study.bill = sum_bills(bills);
+  study.bill.forced_price = price;
   judge_study(plan, records, study);
   return study;
 }

@@ -180,10 +180,11 @@ std::string bill_text(const Bill& bill, const Paint& paint) {
     text += paint(Ink::kSoft, "the server does not tell which tokens its grammar forced") + "\n";
   }
   if (bill.forced_price) {
-    text += paint(Ink::kSoft,
-                  fmt::format("a forced token makes the pass it rides in {} longer, and is billed that",
-                              percent(*bill.forced_price))) +
-            "\n";
+    text +=
+        paint(Ink::kSoft,
+              fmt::format("a forced token makes the pass it rides in {} longer, and is billed that",
+                          percent(*bill.forced_price))) +
+        "\n";
   }
   if (bill.estimated_tokens > 0) {
     text += paint(Ink::kSoft,

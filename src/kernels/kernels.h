@@ -142,7 +142,9 @@ struct Table {
   const char* name;  // "scalar", "avx2", "avx512", "avx512vnni"
 
   // ---- matrices
-  void (*quantize_a8)(const float* x, int64_t n, std::byte* out);  // out: a8_row_bytes(n), 64-byte aligned
+  // Columns [first, first + count) of a row of n, x the first of them; the others stay as they are. first, count:
+  // multiples of 32. out: the row, a8_row_bytes(n), 64-byte aligned. Threads: any number at once, on other columns.
+  void (*quantize_a8)(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out);
   // w has planes. Per row and token, from acc = 0, for each 32 columns in order:
   //   isum = exact integer sum of (weight code - offset) * q, w_scale = d or d * sc (exact in f32);
   //   p = float(isum) * w_scale; where 16 columns share a scale (Q6_K Q3_K Q2_K), of the first 16, and then

@@ -364,12 +364,12 @@ void matmul_a8(const MatmulTile& tile) {
 }
 
 template <class V>
-void quantize_a8(const float* x, int64_t n, std::byte* out) {
+void quantize_a8(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out) {
   std::byte* scale = out + a8_scale_offset(n);
   std::byte* sums = out + a8_sum_offset(n);
   std::byte* totals = out + a8_total_offset(n);
-  for (int64_t g = 0; g < n / 32; ++g) {
-    V::quantize_group(x + 32 * g, out + 32 * g, scale + 4 * g, sums + 4 * g);
+  for (int64_t g = first / 32; g < (first + count) / 32; ++g, x += 32) {
+    V::quantize_group(x, out + 32 * g, scale + 4 * g, sums + 4 * g);
     int16_t pair[2];
     __builtin_memcpy(pair, sums + 4 * g, sizeof(pair));
     const int32_t total[3] = {-128 * (pair[0] + pair[1]), -128 * pair[0], -128 * pair[1]};

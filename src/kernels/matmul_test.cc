@@ -37,7 +37,7 @@ struct Activations {
   void quantize() {
     const Table& scalar = *choose_table("scalar").value();
     for (int64_t t = 0; t < tokens; ++t) {
-      scalar.quantize_a8(x.data() + t * cols, cols, a8.data() + t * a8_row_bytes(cols));
+      scalar.quantize_a8(x.data() + t * cols, 0, cols, cols, a8.data() + t * a8_row_bytes(cols));
     }
   }
   // What token t's quantised row stands for.
@@ -310,8 +310,11 @@ TEST_P(MatmulVariant, QuantisesToTheSameBytes) {
         for (float& value : x) value = normal(random);
         x[static_cast<size_t>(random() % static_cast<uint64_t>(n))] = special;
         AlignedBytes expected(a8_row_bytes(n)), actual(a8_row_bytes(n));
-        scalar.quantize_a8(x.data(), n, expected.data());
-        table().quantize_a8(x.data(), n, actual.data());
+        scalar.quantize_a8(x.data(), 0, n, n, expected.data());
+        // In two parts, as threads do.
+        const int64_t part = n / 64 * 32;
+        table().quantize_a8(x.data() + part, part, n - part, n, actual.data());
+        table().quantize_a8(x.data(), 0, part, n, actual.data());
         ASSERT_EQ(std::memcmp(expected.data(), actual.data(), static_cast<size_t>(a8_row_bytes(n))),
                   0)
             << n << " of " << magnitude << " with " << special;
@@ -325,7 +328,7 @@ TEST_P(MatmulVariant, TiesQuantiseToEven) {
   x[0] = 127.0F;
   x[1] = 2.5F, x[2] = 3.5F, x[3] = -0.5F, x[4] = -1.5F, x[5] = -127.0F;
   AlignedBytes row(a8_row_bytes(32));
-  table().quantize_a8(x.data(), 32, row.data());
+  table().quantize_a8(x.data(), 0, 32, 32, row.data());
   const int expected[] = {127, 2, 4, 0, -2, -127};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<int8_t>(row.data()[i]), expected[i]);
 }

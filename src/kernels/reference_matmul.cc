@@ -62,9 +62,9 @@ QuantizedGroup quantize_group(const float* x) {
   return out;
 }
 
-void quantize_a8(const float* x, int64_t n, std::byte* out) {
-  for (int64_t g = 0; g < n / 32; ++g) {
-    const QuantizedGroup group = quantize_group(x + 32 * g);
+void quantize_a8(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out) {
+  for (int64_t g = first / 32; g < (first + count) / 32; ++g, x += 32) {
+    const QuantizedGroup group = quantize_group(x);
     std::memcpy(out + 32 * g, group.q, sizeof(group.q));
     std::memcpy(out + a8_scale_offset(n) + 4 * g, &group.scale, sizeof(group.scale));
     std::memcpy(out + a8_sum_offset(n) + 4 * g, group.sum, sizeof(group.sum));

@@ -27,6 +27,9 @@ inline kernels::KvType kv_type_of(Precision precision, kernels::KvType wanted) {
   return precision == Precision::kReference ? kernels::KvType::kF32 : wanted;
 }
 
+// Row-blocks of a piece of work.
+int64_t piece_blocks(const Matrix& matrix, int threads);
+
 // Logits do not depend, to the last bit, on how positions are cut into batches, on what else is in
 // a batch, on the thread count or on the kernel variant. Keys and values are read as they were
 // stored, also within one batch. Threads: one run at a time; it works on `pool`.
@@ -68,7 +71,26 @@ class Forward {
   void pool_hidden_states();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
-  void multiply(const float* x, int64_t tokens, std::span<const Product> products);
+  void multiply(const float* x, int64_t tokens, std::span<const Product> products) {
+    multiply(input_of(x, tokens, products), tokens, products);
+  }
+  // Activations as products read them: floats, and what takes 8 bits those. Adapters read floats.
+  struct Input {
+    const float* x;       // [tokens, cols]
+    const std::byte* x8;  // rows of x8_bytes
+    int64_t cols, x8_bytes;
+  };
+  // Some row-blocks for some tokens; out: the first row of the first token.
+  struct Piece {
+    int64_t block, blocks, rows;
+    int64_t token, tokens;
+    float* out;
+    int64_t out_stride;
+  };
+  bool takes_a8(const Matrix& matrix) const;
+  Input input_of(const float* x, int64_t tokens, std::span<const Product> products);
+  void multiply(const Input& input, int64_t tokens, std::span<const Product> products);
+  void multiply_piece(const Input& input, const Product& product, const Piece& piece);
   // adapters.cc
   void add_adapters(const float* x, int64_t tokens, const Product& product);
   // attention.cc
@@ -117,6 +139,15 @@ class Forward {
   void norm_queries_and_keys();
   void apply_delta(int layer, size_t segment, int64_t head);
   // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
+  struct HiddenPlan {
+    int64_t hidden, x8_bytes;
+    kernels::Activation activation;
+    bool is_clamped, is_a8, keeps_floats;
+  };
+  void finish_hidden(const HiddenPlan& plan, int64_t token, int64_t column, int64_t count,
+                     float* gate, float* up);
+  void multiply_hidden(const HiddenPlan& plan, const Input& input, int64_t tokens,
+                       const Product& up, const Product* gate);
   void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
                     int64_t tokens, float* out);
   // experts.cc: the same for a layer with experts, of all tokens, to `added`.

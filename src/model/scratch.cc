@@ -62,7 +62,8 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
                 int64_t{c.state.inner}, int64_t{c.state.step_rank}});
   // An expert may be given all tokens.
   const int64_t pairs = tokens * c.experts_used;
-  const int64_t hidden = tokens * std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
+  const int64_t widest_hidden = std::max({c.feed_forward, c.expert_hidden, c.shared_hidden});
+  const int64_t hidden = tokens * widest_hidden;
   cutter.cut(s.x, tokens * c.width);
   cutter.cut(s.normed, tokens * c.width);
   cutter.cut(s.added, tokens * c.width);
@@ -81,6 +82,8 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.go_to(std::max(attention_end, cutter.used()));
   cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
                        kernels::a8_row_bytes((widest + 31) / 32 * 32));
+  cutter.cut(s.hidden8, tokens * kernels::a8_row_bytes((widest_hidden + 31) / 32 * 32));
+  cutter.cut(s.hidden_tiles, threads * 2 * kHiddenTile);
   s.latent.x8_bytes =
       c.latent.is_absorbed
           ? kHeadTile * kernels::a8_row_bytes((std::max(c.latent.plain_dim(), c.latent.rank) + 31) /

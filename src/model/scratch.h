@@ -45,6 +45,11 @@ struct FoldTask {
 constexpr int64_t kAdapterTokens = 16;
 constexpr int64_t kAdapterRows = 128;
 
+// Tokens that share one pass over a piece: their activations stay in the second-level cache.
+constexpr int64_t kTokenTile = 64;
+// Hidden activations that a thread computes and finishes at once.
+constexpr int64_t kHiddenTile = kTokenTile * 128;
+
 // Tokens that share one pass over a head's matrix.
 constexpr int64_t kHeadTile = 16;
 
@@ -88,9 +93,11 @@ struct Scratch {
   float* added;  // [T, width]   what attention or feed-forward adds to x
   float* gate;   // hidden activations: [T, feed_forward], or of as many rows as experts are given
   float* up;
-  std::byte* x8;  // [T] rows of 8-bit activations, of the widest input
-  float* logits;  // [R, vocabulary]
-  float* cos;     // [ropes][T, pairs]
+  float* hidden_tiles;  // [threads][2][kHiddenTile]
+  std::byte* x8;        // [T] rows of 8-bit activations, of the widest input
+  std::byte* hidden8;   // [T] of them, of hidden activations
+  float* logits;        // [R, vocabulary]
+  float* cos;           // [ropes][T, pairs]
   float* sin;
   int64_t* positions;  // [T]
 

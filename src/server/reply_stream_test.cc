@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ class Replies : public testing::Test {
   void SetUp() override {
     tokenizer_ = small_tokenizer();
     ASSERT_NE(tokenizer_, nullptr);
+  }
+
+  // A request lives until its sequences end, as the engine sees to.
+  void TearDown() override {
+    for (int i = 0; i < static_cast<int>(sinks_.size()); ++i) {
+      if (!ended_.contains(i)) end(i, FinishReason::kCancelled);
+    }
   }
 
   void begin(GenerationRequest request) {
@@ -47,6 +55,7 @@ class Replies : public testing::Test {
   }
 
   void end(int sequence, FinishReason reason, std::string text = {}, std::string stop = {}) {
+    ended_.insert(sequence);
     engine::Finished finished;
     finished.reason = reason;
     finished.text = std::move(text);
@@ -92,6 +101,7 @@ class Replies : public testing::Test {
   std::shared_ptr<LiveRequest> live_, posted_;
   std::unique_ptr<ReplyStream> stream_;
   std::vector<engine::EventSink*> sinks_;
+  std::set<int> ended_;
   std::vector<LedgerRow> over_;
   size_t unsent_bytes_ = 1 << 20;
   int wakes_ = 0;

@@ -15,7 +15,8 @@ double ms_of(int64_t ns) {
   return static_cast<double>(ns) / 1e6;
 }
 
-// The field that most bytes of [from, to) belong to; of equals the first to begin.
+// The field that most bytes of [from, to) belong to; of equals the last to begin: a comma and the
+// quote of the next name are there because that one is asked for.
 int32_t owner_of(const AnswerFields& fields, size_t from, size_t to) {
   std::map<int32_t, size_t> counts;
   for (size_t i = from; i < to && i < fields.owners.size(); ++i) ++counts[fields.owners[i]];
@@ -24,7 +25,7 @@ int32_t owner_of(const AnswerFields& fields, size_t from, size_t to) {
   for (const auto& [owner, count] : counts) {
     // The braces around all own a token only where nobody else has a byte of it.
     if (owner == 0 && counts.size() > 1) continue;
-    if (count > most) best = owner, most = count;
+    if (count >= most) best = owner, most = count;
   }
   return best;
 }

@@ -3,7 +3,7 @@
 // to exactly one place.
 //
 //   start     sent → the first token that was chosen: the prompt's pass, and what no field can save
-//   fields    each token to the field that most of its bytes were written for; of equals the first
+//   fields    each token to the field that most of its bytes were written for; of equals the last
 //   frame     the braces around all: the field with the empty path
 //   thinking  tokens that are no part of the answer
 //   end       the end token → the stream's close

@@ -94,6 +94,24 @@ TEST(SchemaBill, ChosenTokensCostThePassThatTakesThemIn) {
   EXPECT_DOUBLE_EQ(bill->start_ms + why.ms + score.ms + bill->end_ms, bill->whole_ms);
 }
 
+TEST(SchemaBill, WhatOnlyLeadsToAFieldIsThatFields) {
+  // A comma that stands with the next quote is there for the next field, one that stands with the
+  // end of a value is not: without the next field that token would close the object instead.
+  const auto bill = bill_of(made_record("full", 0,
+                                        {{"{\"a\":", true, 5},
+                                         {"[]", false, 95},
+                                         {",\"", false, 10},
+                                         {"b\":\"", true, 0},
+                                         {"x", false, 12},
+                                         {"\",\"", false, 14},
+                                         {"c\":", true, 0},
+                                         {"1", false, 16},
+                                         {"}", true, 0}}));
+  EXPECT_DOUBLE_EQ(bill->under({"a"}).ms, 10);
+  EXPECT_DOUBLE_EQ(bill->under({"b"}).ms, 12 + 14 + 16);
+  EXPECT_DOUBLE_EQ(bill->under({"c"}).ms, 9);
+}
+
 TEST(SchemaBill, AForcedTokenIsBilledWhatItMakesThePassLonger) {
   const auto bill = bill_of(hand_made(), 0.25);
   // The pass of "," took 12 ms with score and ": in it: 12 = 8 · (1 + 2 · 0.25), so 2 ms each. That

@@ -193,10 +193,9 @@ Result<std::shared_ptr<ReplyStream>> Api::start(const Admission& admission,
     post([live = std::move(live)] { live->deliver(); });
   };
   ways.on_over = [this](LiveRequest& live) { finish(live); };
-  const auto live = std::make_shared<LiveRequest>(
-      row, std::string(request.header("x-request-id")).substr(0, options_.limits.id_bytes),
-      sequences, request.received_ns, options_.limits.unsent_bytes, wanted.wants_logprobs,
-      std::move(ways));
+  const auto live = std::make_shared<LiveRequest>(row, request.request_id, sequences,
+                                                  request.received_ns, options_.limits.unsent_bytes,
+                                                  wanted.wants_logprobs, std::move(ways));
   for (int i = 0; i < sequences; ++i) {
     engine::Request one = engine_request(wanted, i, request.received_ns);
     // Requests of different keys share no prefixes: how fast one is would tell what another asked.

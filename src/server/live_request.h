@@ -73,7 +73,7 @@ class LiveRequest : public std::enable_shared_from_this<LiveRequest> {
               size_t unsent_bytes, bool keeps_logprobs, Ways ways);
 
   const std::string& id() const { return row_.id; }
-  const std::string& client_id() const { return client_id_; }  // its x-request-id, or empty
+  const std::string& client_id() const { return client_id_; }  // the x-request-id of its reply
   const LedgerRow& row() const { return row_; }
   int64_t received_ns() const { return received_ns_; }
 

@@ -22,7 +22,8 @@ class RequestTable {
   // Keeps its last row in place of it. False when it is not in the table.
   bool retire(const LiveRequest& request, const LedgerRow& row);
 
-  // By its id, or by the x-request-id that the client gave it; of two with the same, the later.
+  // By its id, or by the x-request-id of its reply, which a client may give itself; of two with the
+  // same, the later.
   // `key_name`: requests of other keys are not found.
   std::shared_ptr<LiveRequest> find_live(std::string_view id, std::string_view key_name) const;
   std::optional<LedgerRow> find_over(std::string_view id, std::string_view key_name) const;

@@ -231,6 +231,8 @@ class Completions(ServerTest):
         self.assert_refused(self.server.get("/v1/requests/nobody"), 404, "nobody")
         made = self.server.post(COMPLETE, {"prompt": IDS}, {"X-Request-Id": "bad id\t!"})
         self.assertRegex(made.headers["x-request-id"], "^req-[0-9A-Za-z]{24}$")
+        row = self.server.get("/v1/requests/" + made.headers["x-request-id"]).json()
+        self.assertEqual(row["id"], made.json()["id"])
 
     def test_timings_say_where_the_time_went(self):
         times = self.complete(max_tokens=20, ignore_eos=True)["timings"]

@@ -8,6 +8,9 @@
 namespace pawl::model {
 namespace {
 
+// Columns of a piece of work behind adapters: whole groups of 32.
+constexpr int64_t kHiddenColumns = 64;
+
 // What gpt-oss does to gate and up before gate * sigmoid(1.702 gate) * up (its model card, "clamped
 // SwiGLU"). Plain comparisons and one sum: the same bits for every instruction set.
 void clamp_gate_and_up(float* gate, float* up, int64_t n) {
@@ -84,16 +87,19 @@ void Forward::feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped
       is_clamped ? kernels::Activation::kGeluQuick : model_->config().architecture->activation;
   plan.is_a8 = takes_a8(w.down);
   plan.keeps_floats = !plan.is_a8 || !w.down.adapters.empty();
-  plan.x8_bytes = kernels::a8_row_bytes((hidden + 31) / 32 * 32);
+  plan.x8_bytes = x8_row_bytes(hidden);
   const Input input = input_of(x, tokens, used);
   if (w.up.adapters.empty() && w.gate.adapters.empty()) {
     multiply_hidden(plan, input, tokens, inputs[0], has_gate ? &inputs[1] : nullptr);
   } else {
     multiply(input, tokens, used);
-    pool_.run(tokens, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t t = begin; t < end; ++t) {
-        finish_hidden(plan, t, 0, hidden, has_gate ? scratch_.gate + t * hidden : nullptr,
-                      scratch_.up + t * hidden);
+    const int64_t pieces = (hidden + kHiddenColumns - 1) / kHiddenColumns;
+    pool_.run(tokens * pieces, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t token = i / pieces, column = i % pieces * kHiddenColumns;
+        const int64_t at = token * hidden + column;
+        finish_hidden(plan, token, column, std::min(kHiddenColumns, hidden - column),
+                      has_gate ? scratch_.gate + at : nullptr, scratch_.up + at);
       }
     });
   }

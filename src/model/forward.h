@@ -27,7 +27,7 @@ inline kernels::KvType kv_type_of(Precision precision, kernels::KvType wanted) {
   return precision == Precision::kReference ? kernels::KvType::kF32 : wanted;
 }
 
-// Row-blocks of a piece of work.
+// Row-blocks of a product that one thread claims at a time.
 int64_t piece_blocks(const Matrix& matrix, int threads);
 
 // Logits do not depend, to the last bit, on how positions are cut into batches, on what else is in
@@ -138,16 +138,18 @@ class Forward {
   void delta_net(int layer, const float* x);
   void norm_queries_and_keys();
   void apply_delta(int layer, size_t segment, int64_t head);
-  // feed_forward.cc: added = its output for `tokens` rows of x. Clobbers gate and up.
+  // feed_forward.cc
   struct HiddenPlan {
     int64_t hidden, x8_bytes;
     kernels::Activation activation;
-    bool is_clamped, is_a8, keeps_floats;
+    bool is_clamped;
+    bool is_a8, keeps_floats;  // what the product behind it reads: rows of hidden8, of up, or both
   };
   void finish_hidden(const HiddenPlan& plan, int64_t token, int64_t column, int64_t count,
                      float* gate, float* up);
   void multiply_hidden(const HiddenPlan& plan, const Input& input, int64_t tokens,
                        const Product& up, const Product* gate);
+  // out = its output for `tokens` rows of x. Clobbers gate, up and hidden8.
   void feed_forward(const FeedForward& w, int64_t hidden, bool is_clamped, const float* x,
                     int64_t tokens, float* out);
   // experts.cc: the same for a layer with experts, of all tokens, to `added`.

@@ -83,7 +83,7 @@ void Forward::rotate_and_store_latent(int layer) {
 void Forward::multiply_heads(std::span<const Matrix> weights, HeadRows in, HeadRows out) {
   const Matrix& first = weights[0];
   const bool is_a8 = precision_ == Precision::kFast && kernels::has_planes(first.format);
-  const int64_t x8_bytes = kernels::a8_row_bytes((first.cols + 31) / 32 * 32);
+  const int64_t x8_bytes = x8_row_bytes(first.cols);
   pool_.run(static_cast<int64_t>(weights.size()), 1, [&](int64_t begin, int64_t end, int worker) {
     std::byte* x8 = scratch_.latent.x8 + worker * scratch_.latent.x8_bytes;
     for (int64_t h = begin; h < end; ++h) {

@@ -27,7 +27,7 @@ bool Forward::takes_a8(const Matrix& matrix) const {
 Forward::Input Forward::input_of(const float* x, int64_t tokens,
                                  std::span<const Product> products) {
   const int64_t cols = products[0].weights->cols;
-  const Input input{x, scratch_.x8, cols, kernels::a8_row_bytes((cols + 31) / 32 * 32)};
+  const Input input{x, scratch_.x8, cols, x8_row_bytes(cols)};
   const bool has_a8 = std::any_of(products.begin(), products.end(),
                                   [&](const Product& one) { return takes_a8(*one.weights); });
   if (!has_a8) return input;

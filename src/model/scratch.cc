@@ -80,15 +80,12 @@ int64_t cut_all(Scratch& s, const ModelConfig& c, const Limits& limits, int thre
   cutter.cut(s.gate, hidden);
   cutter.cut(s.up, hidden);
   cutter.go_to(std::max(attention_end, cutter.used()));
-  cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) *
-                       kernels::a8_row_bytes((widest + 31) / 32 * 32));
-  cutter.cut(s.hidden8, tokens * kernels::a8_row_bytes((widest_hidden + 31) / 32 * 32));
+  cutter.cut(s.x8, std::max<int64_t>(tokens, limits.max_rows) * x8_row_bytes(widest));
+  cutter.cut(s.hidden8, tokens * x8_row_bytes(widest_hidden));
   cutter.cut(s.hidden_tiles, threads * 2 * kHiddenTile);
-  s.latent.x8_bytes =
-      c.latent.is_absorbed
-          ? kHeadTile * kernels::a8_row_bytes((std::max(c.latent.plain_dim(), c.latent.rank) + 31) /
-                                              32 * 32)
-          : 0;
+  s.latent.x8_bytes = c.latent.is_absorbed
+                          ? kHeadTile * x8_row_bytes(std::max(c.latent.plain_dim(), c.latent.rank))
+                          : 0;
   cutter.cut(s.latent.x8, threads * s.latent.x8_bytes);
   cutter.cut(s.logits, int64_t{limits.max_rows} * c.vocabulary);
   const int64_t angles = static_cast<int64_t>(c.ropes.size()) * tokens * c.rope_pairs();

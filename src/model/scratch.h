@@ -15,6 +15,11 @@
 
 namespace pawl::model {
 
+// Of a row of 8-bit activations, whole groups.
+inline int64_t x8_row_bytes(int64_t columns) {
+  return kernels::a8_row_bytes((columns + 31) / 32 * 32);
+}
+
 // What a Forward must be able to hold.
 struct Limits {
   int max_tokens = 512;          // in one batch

@@ -25,10 +25,10 @@ class LiveRequest::Sink final : public engine::EventSink {
   int sequence_;
 };
 
-LiveRequest::LiveRequest(LedgerRow row, std::string client_id, int sequences, int64_t received_ns,
+LiveRequest::LiveRequest(LedgerRow row, std::string request_id, int sequences, int64_t received_ns,
                          size_t unsent_bytes, bool keeps_logprobs, Ways ways)
     : row_(std::move(row)),
-      client_id_(std::move(client_id)),
+      request_id_(std::move(request_id)),
       received_ns_(received_ns),
       unsent_limit_(unsent_bytes),
       keeps_logprobs_(keeps_logprobs),

@@ -69,11 +69,11 @@ class LiveRequest : public std::enable_shared_from_this<LiveRequest> {
   };
 
   // row: what is known at the start; its prompt_tokens are those of all prompts.
-  LiveRequest(LedgerRow row, std::string client_id, int sequences, int64_t received_ns,
+  LiveRequest(LedgerRow row, std::string request_id, int sequences, int64_t received_ns,
               size_t unsent_bytes, bool keeps_logprobs, Ways ways);
 
   const std::string& id() const { return row_.id; }
-  const std::string& client_id() const { return client_id_; }  // the x-request-id of its reply
+  const std::string& request_id() const { return request_id_; }  // the x-request-id of its reply
   const LedgerRow& row() const { return row_; }
   int64_t received_ns() const { return received_ns_; }
 
@@ -111,7 +111,7 @@ class LiveRequest : public std::enable_shared_from_this<LiveRequest> {
   void finish_if_done();
 
   const LedgerRow row_;
-  const std::string client_id_;
+  const std::string request_id_;
   const int64_t received_ns_;
   const size_t unsent_limit_;
   const bool keeps_logprobs_;

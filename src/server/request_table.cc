@@ -13,7 +13,7 @@ void RequestTable::add(std::shared_ptr<LiveRequest> request) {
 bool RequestTable::retire(const LiveRequest& request, const LedgerRow& row) {
   const std::scoped_lock lock(mutex_);
   if (live_.erase(request.id()) == 0) return false;
-  over_.push_back({request.client_id(), row});
+  over_.push_back({request.request_id(), row});
   if (over_.size() > kKept) over_.pop_front();
   return true;
 }
@@ -26,7 +26,7 @@ std::shared_ptr<LiveRequest> RequestTable::find_live(std::string_view id,
     found = at->second;
   } else {
     for (const auto& [unused, request] : live_) {
-      if (request->client_id() != id || request->row().key_name != key_name) continue;
+      if (request->request_id() != id || request->row().key_name != key_name) continue;
       if (!found || request->received_ns() > found->received_ns()) found = request;
     }
   }
@@ -38,7 +38,7 @@ std::optional<LedgerRow> RequestTable::find_over(std::string_view id,
                                                  std::string_view key_name) const {
   const std::scoped_lock lock(mutex_);
   for (auto one = over_.rbegin(); one != over_.rend(); ++one) {
-    if (one->row.id != id && one->client_id != id) continue;
+    if (one->row.id != id && one->request_id != id) continue;
     if (one->row.key_name == key_name) return one->row;
   }
   return std::nullopt;

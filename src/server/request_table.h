@@ -38,7 +38,7 @@ class RequestTable {
   static constexpr size_t kKept = 1000;
 
   struct Over {
-    std::string client_id;
+    std::string request_id;
     LedgerRow row;
   };
 

@@ -19,8 +19,13 @@
 namespace pawl::kernels {
 namespace {
 
-// Planes are asked for about this far ahead of their use, so that a stream from memory never waits.
-constexpr int kPrefetchBytes = 4096;
+// The weights are one ascending stream, and processors follow such a stream by themselves better
+// than instructions that ask for every line do; but they stop at the end of a page. So of each page
+// the first lines are asked for, this far ahead of the page that is being read. Which instructions
+// load first shows too: after a change here look at every format's rate, with one thread.
+constexpr uintptr_t kPageBytes = 4096;
+constexpr int kPageLead = 3;  // pages
+constexpr int kPageLines = 4;
 
 template <class V>
 struct GroupWeights {
@@ -290,24 +295,35 @@ struct LanesArguments {
   int64_t out_stride;
 };
 
+PAWL_INLINE inline void ask_for_page(const std::byte* weights) {
+  const std::byte* page = weights - reinterpret_cast<uintptr_t>(weights) % kPageBytes;
+  unrolled<kPageLines>([&](auto i) PAWL_INLINE {
+    __builtin_prefetch(page + kPageLead * kPageBytes + 64 * i, 0, 2);
+  });
+}
+
+// The next eight groups. Long rows of activations do not stay in the first cache beside the
+// weights; fetched line by line they would take the processor off the stream of weights.
+PAWL_INLINE inline void ask_for_activations(const TokenGroup& x) {
+  unrolled<4>([&](auto i) PAWL_INLINE { __builtin_prefetch(x.q + 64 * i); });
+  unrolled<2>([&](auto i) PAWL_INLINE { __builtin_prefetch(x.totals + 64 * i); });
+  __builtin_prefetch(x.scale);
+  __builtin_prefetch(x.sums);
+}
+
 template <class V, int I, int kTokens>
 void lanes_times_tokens(const LanesArguments& a) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   typename V::Floats acc[kTokens];
   unrolled<kTokens>([&](auto t) PAWL_INLINE { acc[t] = V::zero(); });
   constexpr int kSpanGroups = kFormat.span_groups();
-  constexpr int kAheadLines =
-      (kFormat.span_bytes() / kSpanGroups + 63) / 64;  // a group's share of a span
-  // Codes of 8 bits come faster than the first cache takes misses; they are brought to the second.
-  constexpr int kLocality = kFormat.bits() == 8 ? 2 : 3;
   const std::byte* span = a.block;
   for (int64_t g = 0; g < a.groups; span += kFormat.span_bytes()) {
     SpanScales<V> head;
     read_head<V, I>(span, a.lane, head);
+    ask_for_page(span);
+    if constexpr (kSpanGroups == 8 && kTokens == 1) ask_for_activations(a.x.at_group(g));
     for (int64_t k = 0; k < kSpanGroups && g < a.groups; ++k, ++g) {
-      const std::byte* ahead = span + kPrefetchBytes + 64 * kAheadLines * k;
-      unrolled<kAheadLines>([&](auto i)
-                                PAWL_INLINE { __builtin_prefetch(ahead + 64 * i, 0, kLocality); });
       GroupWeights<V> w;
       read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, w);
       read_scales<V, I>(span, head, k, a.lane, w);

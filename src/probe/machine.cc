@@ -28,12 +28,19 @@ int64_t buffer_bytes(int threads) {
 // 16 bytes, which every processor here loads at once.
 using Sixteen [[gnu::vector_size(16)]] = uint64_t;
 
-// REQUIRES: bytes 64-byte aligned
+// The fastest way to read that we know: processors follow an ascending stream by themselves, up to
+// the end of a page, so the first lines of the page after the next are asked for.
+// REQUIRES: bytes begins a page, count is a multiple of one
 uint64_t read_lines(const std::byte* bytes, int64_t count) {
-  constexpr int64_t kAhead = 4096;
+  constexpr int64_t kPageBytes = 4096;
+  constexpr int64_t kAhead = 2 * kPageBytes;
   Sixteen sums[kLineBytes / sizeof(Sixteen)] = {};
   for (int64_t i = 0; i < count; i += kLineBytes) {
-    __builtin_prefetch(bytes + i + kAhead);
+    if (i % kPageBytes == 0) {
+      for (int64_t line = 0; line < 4; ++line) {
+        __builtin_prefetch(bytes + i + kAhead + line * kLineBytes, 0, 2);
+      }
+    }
     const auto* line = reinterpret_cast<const Sixteen*>(bytes + i);
     sums[0] ^= line[0];
     sums[1] ^= line[1];

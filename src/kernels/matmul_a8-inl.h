@@ -15,17 +15,10 @@
 #include "kernels/packed.h"
 #include "kernels/plane_format.h"
 #include "kernels/unrolled-inl.h"
+#include "kernels/weight_stream-inl.h"
 
 namespace pawl::kernels {
 namespace {
-
-// The weights are one ascending stream, and processors follow such a stream by themselves better
-// than instructions that ask for every line do; but they stop at the end of a page. So of each page
-// the first lines are asked for, this far ahead of the page that is being read. Which instructions
-// load first shows too: after a change here look at every format's rate, with one thread.
-constexpr uintptr_t kPageBytes = 4096;
-constexpr int kPageLead = 3;  // pages
-constexpr int kPageLines = 4;
 
 template <class V>
 struct GroupWeights {
@@ -295,13 +288,6 @@ struct LanesArguments {
   int64_t out_stride;
 };
 
-PAWL_INLINE inline void ask_for_page(const std::byte* weights) {
-  const std::byte* page = weights - reinterpret_cast<uintptr_t>(weights) % kPageBytes;
-  unrolled<kPageLines>([&](auto i) PAWL_INLINE {
-    __builtin_prefetch(page + kPageLead * kPageBytes + 64 * i, 0, 2);
-  });
-}
-
 // The next eight groups. Long rows of activations do not stay in the first cache beside the
 // weights; fetched line by line they would take the processor off the stream of weights.
 PAWL_INLINE inline void ask_for_activations(const TokenGroup& x) {
@@ -321,9 +307,10 @@ void lanes_times_tokens(const LanesArguments& a) {
   for (int64_t g = 0; g < a.groups; span += kFormat.span_bytes()) {
     SpanScales<V> head;
     read_head<V, I>(span, a.lane, head);
-    ask_for_page(span);
+    if constexpr (kTokens <= kFewTokens) ask_for_page(span);
     if constexpr (kSpanGroups == 8 && kTokens == 1) ask_for_activations(a.x.at_group(g));
     for (int64_t k = 0; k < kSpanGroups && g < a.groups; ++k, ++g) {
+      if constexpr (kTokens > kFewTokens) ask_for_lines<I>(span, k);
       GroupWeights<V> w;
       read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, w);
       read_scales<V, I>(span, head, k, a.lane, w);

@@ -94,6 +94,9 @@ class Pawl:
     def decode(self, model, threads, tokens, depth):
         return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", 1, "-d", depth)
 
+    def greedy(self, model, threads, tokens):
+        return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", 1, "--greedy")
+
     def streams(self, model, threads, tokens, count):
         return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", count, "-d", STREAM_DEPTH)
 
@@ -150,6 +153,9 @@ class Llama:
     def decode(self, model, threads, tokens, depth):
         return self.bench(model, threads, "-p", 0, "-n", tokens, "-d", depth)
 
+    def greedy(self, model, threads, tokens):
+        return self.decode(model, threads, tokens, 0)  # it computes all logits whoever chooses; no choice is timed
+
     def streams(self, model, threads, tokens, count):
         rates = []
         for _ in range(self.repetitions):
@@ -199,6 +205,9 @@ class OpenVino:
 
     def decode(self, model, threads, tokens, depth):
         return self.measure(model, threads, max(depth, STREAM_DEPTH), tokens)["decode"]
+
+    def greedy(self, model, threads, tokens):
+        return self.decode(model, threads, tokens, 0)  # its answers are greedy
 
     def first_token(self, model, threads):
         return seconds_to_first_byte([self.environment.python, HERE / "openvino_run.py", model, threads,

@@ -32,6 +32,7 @@ struct BenchFlags {
   int64_t steps = 128;
   std::string depths = "0";
   std::string batches = "1,8";
+  bool is_greedy = false;
   int64_t repetitions = 5;
   ModelFlags model;
   CommonOptions common;
@@ -43,6 +44,10 @@ struct BenchFlags {
                  kMostPositions);
     line.text({"-d,--depth", "LIST", "positions that are in the cache before"}, depths);
     line.text({"-b,--batch", "LIST", "decode: sequences that run together"}, batches);
+    line.flag({"--greedy", "",
+               "decode: of each row of logits the largest alone, which is read next, "
+               "as a greedy answer needs it"},
+              is_greedy);
     line.integer(
         {"-r,--reps", "N", "repetitions, each a round over all rows; a warm-up is not counted"},
         repetitions, 1, 10000);
@@ -76,6 +81,7 @@ Result<probe::BenchOptions> options_of(const CommandLine& line, const BenchFlags
   PAWL_TRY(options.batches, parse_list(line, "--batch", flags.batches, 1, kMostBatch));
   std::erase(options.prompts, 0);
   options.steps = flags.steps;
+  options.greedy = flags.is_greedy;
   options.repetitions = static_cast<int>(flags.repetitions);
   options.seed = flags.common.seed.value_or(kDefaultSeed);
   if (options.prompts.empty() && options.steps == 0) {
@@ -101,6 +107,10 @@ Json row_json(const probe::BenchRow& row, const char* isa) {
   json["int8_GOPS"] = row.limits.int8_operations_per_s * 1e-9;
   json["limit"] = row.is_bound_by_reading ? "read" : "int8";
   json["of_limit"] = row.of_limit.median;
+  if (row.shape.kind == probe::BenchCase::Kind::kGreedy) {
+    json["whole_rows"] = row.whole_rows;
+    json["exact_rows"] = row.exact_rows;
+  }
   json["isa"] = isa;
   return json;
 }
@@ -147,6 +157,9 @@ void print_table(const ModelSession& session, const probe::BenchReport& report) 
                row.bytes_per_token * 1e-6, row.bytes_per_s() * 1e-9, row.operations_per_s() * 1e-9);
     fmt::print("  {:3.0f} % of {}\n", row.of_limit.median * 100,
                row.is_bound_by_reading ? "reading" : "int8");
+    if (row.shape.kind != probe::BenchCase::Kind::kGreedy) continue;
+    fmt::print("{:8} of a row's logits {:.0f} in full; the whole row in {:.1f} % of the passes\n",
+               "", row.exact_rows, 100 * row.whole_rows);
   }
 }
 

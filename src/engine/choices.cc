@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "policy/largest.h"
 
 namespace pawl::engine {
 
@@ -26,7 +27,14 @@ void Engine::choose_all(const model::Logits& logits) {
   };
   const auto choose_some = [&](int64_t begin, int64_t end, int) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      if (is_chosen(i)) choose(slots_[i], planned(i), logits.row(last_row(i)));
+      if (!is_chosen(i)) continue;
+      if (!logits.largest.empty()) {
+        const model::Largest& largest = logits.largest[static_cast<size_t>(last_row(i))];
+        slots_[i].choice =
+            policy::largest_choice(situation_of(planned(i), {}, nullptr), largest.id);
+      } else {
+        choose(slots_[i], planned(i), logits.row(last_row(i)));
+      }
     }
   };
   runtime_.pool().run(static_cast<int64_t>(segments_.size()), 1, choose_some);
@@ -60,6 +68,23 @@ void Engine::choose_all(const model::Logits& logits) {
   }
 }
 
+// Rows of which only the largest logit matters need not be computed; whoever observes may need
+// them.
+void Engine::ask_for_largest() {
+  if (observer_ != nullptr && observer_->needs_rows()) return;
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    model::Segment& segment = segments_[i];
+    const Sequence& sequence = planned(i);
+    if (segment.wanted != 1 || sequence.wants_prompt_rows() ||
+        sequence.request.constraint != nullptr) {
+      continue;
+    }
+    std::vector<base::TokenId>& excluded = slots_[i].excluded;
+    segment.only_largest = policy::takes_largest(situation_of(sequence, {}, nullptr), excluded);
+    segment.excluded = excluded;
+  }
+}
+
 void Engine::show_choice(const Sequence& sequence, int64_t position,
                          std::span<const base::TokenId> inputs, std::span<const float> row,
                          const policy::Choice& choice) {
@@ -90,6 +115,17 @@ void Engine::accept_drafts(Sequence& sequence, Slot& slot, const model::Logits& 
   sequence.usage.accepted_draft_tokens += right;
 }
 
+policy::Situation Engine::situation_of(const Sequence& sequence, std::span<const float> row,
+                                       const policy::TokenMask* mask) const {
+  const policy::Policy& policy = sequence.request.policy;
+  return {.row = row,
+          .policy = policy,
+          .history = sequence.history,
+          .draw = {policy.seed, static_cast<uint64_t>(sequence.length())},
+          .mask = mask,
+          .end_ids = runtime_.tokenizer().vocab().end_ids()};
+}
+
 // On any worker: touches the sequence's constraint, and nothing else that others see.
 void Engine::choose(Slot& slot, const Sequence& sequence, std::span<const float> row) {
   const Request& request = sequence.request;
@@ -104,13 +140,8 @@ void Engine::choose(Slot& slot, const Sequence& sequence, std::span<const float>
       return;
     }
   }
-  const policy::Situation situation{
-      .row = row,
-      .policy = request.policy,
-      .history = sequence.history,
-      .draw = {request.policy.seed, static_cast<uint64_t>(sequence.length())},
-      .mask = request.constraint != nullptr ? &slot.mask : nullptr,
-      .end_ids = runtime_.tokenizer().vocab().end_ids()};
+  const policy::Situation situation =
+      situation_of(sequence, row, request.constraint != nullptr ? &slot.mask : nullptr);
   do {
     slot.choice = policy::choose(situation, slot.scratch);
   } while (request.constraint != nullptr && slot.choice.id != policy::kNoToken &&
@@ -174,10 +205,8 @@ void Engine::append(Sequence& sequence, base::TokenId id, const policy::Choice* 
     sequence.history.push(id);
   }
   if (runtime_.tokenizer().vocab().is_end(id)) {
-    sequence.request.sink->on_delta({.id = id,
-                                     .text = {},
-                                     .choice = choice,
-                                     .stamp_ns = sequence.timeline.last_token_ns});
+    sequence.request.sink->on_delta(
+        {.id = id, .text = {}, .choice = choice, .stamp_ns = sequence.timeline.last_token_ns});
     sequence.finished.end_token = id;
     finish(sequence, FinishReason::kStop);
     return;

@@ -125,6 +125,7 @@ void Engine::finish_all(FinishReason reason) {
 EngineStats Engine::stats() const {
   EngineStats stats = stats_;
   for (const auto& sequence : sequences_) ++(sequence->is_running ? stats.running : stats.waiting);
+  stats.largest = forward_->largest_counts();
   stats.kv_blocks = blocks_.blocks();
   stats.kv_blocks_free = blocks_.free_blocks();
   stats.kv_blocks_evictable = blocks_.evictable_blocks();
@@ -314,6 +315,7 @@ model::Logits Engine::forward() {
     first_rows_.push_back(rows);
     rows += segment.wanted;
   }
+  ask_for_largest();
   return forward_->run({segments_});
 }
 

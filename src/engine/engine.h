@@ -55,6 +55,8 @@ struct EngineStats {
   int64_t completion_tokens = 0;  // selected
   int64_t computed_tokens = 0;    // positions computed
   int64_t preemptions = 0;
+  model::LargestCounts largest =
+      {};  // forward passes of which only the largest logit was asked for
 };
 
 // Threads: all calls but prepare() from one thread; it is worker 0 of the runtime's pool during a
@@ -123,6 +125,9 @@ class Engine {
 
   // choices.cc
   struct Slot;
+  void ask_for_largest();
+  policy::Situation situation_of(const Sequence& sequence, std::span<const float> row,
+                                 const policy::TokenMask* mask) const;
   void choose_all(const model::Logits& logits);
   void choose(Slot& slot, const Sequence& sequence, std::span<const float> row);
   void tell_prompt_tokens(Sequence& sequence, const model::Segment& segment,
@@ -156,7 +161,8 @@ class Engine {
     policy::Scratch scratch;
     policy::TokenMask mask{0};  // [vocabulary] once a constraint was seen here
     policy::Choice choice;
-    std::string error;  // of the constraint; no choice was made
+    std::string error;                    // of the constraint; no choice was made
+    std::vector<base::TokenId> excluded;  // where only the largest logit matters
   };
 
   // Of the step at hand; kept so that a step allocates nothing.

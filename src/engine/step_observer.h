@@ -16,8 +16,8 @@ struct StepRow {
   int64_t request = 0;
   int64_t first_position = 0;             // of `inputs`
   std::span<const base::TokenId> inputs;  // ids computed in this step
-  std::span<const float>
-      logits;  // the row the choice was made from; empty for an unfinished prompt
+  std::span<const float> logits;  // the row the choice was made from; empty for an unfinished
+                                  // prompt, and may be where the observer needs none
   // Null for an unfinished prompt. `top` is empty where a draft went on after it.
   const policy::Choice* choice = nullptr;
 };
@@ -33,6 +33,8 @@ struct StepRecord {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
+  // False: passes need not compute rows that only the observer would look at.
+  virtual bool needs_rows() const { return true; }
   virtual void on_step(const StepRecord& record) = 0;
 };
 

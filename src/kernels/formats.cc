@@ -31,6 +31,8 @@ constexpr FormatInfo kFormats[] = {
     {Format::kTQ1_0, "TQ1_0", 256, 54},
     {Format::kTQ2_0, "TQ2_0", 256, 66},
     {Format::kMXFP4, "MXFP4", 32, 17},
+    {Format::kQ8_0Split, "Q8_0 split", 32, 34},
+    {Format::kQ8_0Coarse, "Q8_0 coarse", 32, 34},
 };
 
 }  // namespace

@@ -13,6 +13,9 @@ enum class Format : uint32_t {
   kQ2_K = 10, kQ3_K = 11, kQ4_K = 12, kQ5_K = 13, kQ6_K = 14,
   kIQ2_XXS = 16, kIQ2_XS = 17, kIQ3_XXS = 18, kIQ1_S = 19, kIQ4_NL = 20, kIQ3_S = 21, kIQ2_S = 22,
   kIQ4_XS = 23, kIQ1_M = 29, kBF16 = 30, kTQ1_0 = 34, kTQ2_0 = 35, kMXFP4 = 39,
+  // In memory only, from rows of Q8_0 (packed.h): with the lower bits of the codes apart from the upper ones, and the
+  // same without them.
+  kQ8_0Split = 0x10008, kQ8_0Coarse = 0x20008,
 };
 
 struct FormatInfo {

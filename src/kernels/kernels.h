@@ -38,6 +38,7 @@ int64_t a8_total_offset(int64_t n);
 struct MatmulTile {
   Format format;
   const std::byte* w;   // packed (packed.h), the first row-block of the tile, 64-byte aligned
+  const std::byte* fine = nullptr;  // its lower bits, where the format has them apart
   int64_t row_blocks;   // of 16 rows
   int64_t rows;         // rows written, 16 * (row_blocks - 1) < rows <= 16 * row_blocks
   int64_t cols;
@@ -152,7 +153,7 @@ struct Table {
   //   with minima then p = fma(float(sum of q), min, p), min = +m (Q4_1, Q5_1) or -(dmin * m) (K), likewise of the
   //   first and then the second 16 for Q2_K;
   //   acc = fma(p, x_scale, acc).
-  // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 128, Q6_K 32, Q3_K 4; IQ4 formats and MXFP4 take the signed code book.
+  // The codes' offset: Q4_0 8, Q5_0 16, Q8_0 (split, coarse) 128, Q6_K 32, Q3_K 4; IQ4 formats and MXFP4 take the signed code book.
   void (*matmul_a8)(const MatmulTile& tile);
   // Any format; x is float. acc = fma(w[r, c], x[c], acc), c ascending, w as unpack_row gives it.
   void (*matmul_f32)(const MatmulTile& tile);

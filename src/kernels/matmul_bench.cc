@@ -109,6 +109,8 @@ struct Shape {
 
 constexpr Shape kShapes[] = {
     {"gemma3-270m/output", Format::kQ8_0, 262144, 640},
+    {"gemma3-270m/output", Format::kQ8_0Split, 262144, 640},
+    {"gemma3-270m/output", Format::kQ8_0Coarse, 262144, 640},
     {"gemma3-270m/gate", Format::kQ5_0, 2048, 640},
     {"gemma3-270m/down", Format::kQ8_0, 640, 2048},
     {"qwen2.5-1.5b/up", Format::kQ4_K, 8960, 1536},
@@ -141,13 +143,15 @@ int64_t slice_rows(const Shape& shape, int64_t tokens) {
 
 // Copies of one packed matrix, enough to leave no cache warm.
 struct ColdWeights {
-  int64_t matrix_bytes, copies;
-  AlignedBytes bytes;
+  int64_t matrix_bytes, fine_bytes, copies;
+  AlignedBytes bytes, fine;
 
   explicit ColdWeights(const Shape& shape)
       : matrix_bytes((shape.rows + 15) / 16 * packed_block_bytes(shape.format, shape.cols)),
+        fine_bytes((shape.rows + 15) / 16 * fine_block_bytes(shape.format, shape.cols)),
         copies(kColdBytes / matrix_bytes + 1),
-        bytes(matrix_bytes * copies) {
+        bytes(matrix_bytes * copies),
+        fine(fine_bytes * copies) {
     std::mt19937 random(1);
     const TestMatrix one(shape.format, 16, shape.cols, random);
     const int64_t block_bytes = packed_block_bytes(shape.format, shape.cols);
@@ -179,16 +183,19 @@ void run_case(benchmark::State& state, Shape shape, int64_t tokens, int threads)
   std::vector<float> out(static_cast<size_t>(tokens * shape.rows));
   const int64_t blocks = (shape.rows + 15) / 16;
   const int64_t block_bytes = packed_block_bytes(shape.format, shape.cols);
+  const int64_t fine_bytes = fine_block_bytes(shape.format, shape.cols);
   const int64_t grain = std::clamp<int64_t>(blocks / (8 * threads), 1, 64);
   double best = 1e9;
   int64_t copy = 0;
   for (auto _ : state) {
     const std::byte* w = weights.bytes.data() + copy * weights.matrix_bytes;
+    const std::byte* fine = weights.fine.data() + copy * weights.fine_bytes;
     copy = (copy + 1) % weights.copies;
     const double start = seconds();
     pool.run(blocks, grain, [&](int64_t begin, int64_t end, int) {
       const MatmulTile tile = {.format = shape.format,
                                .w = w + begin * block_bytes,
+                               .fine = fine + begin * fine_bytes,
                                .row_blocks = end - begin,
                                .rows = std::min(shape.rows, end * 16) - begin * 16,
                                .cols = shape.cols,
@@ -201,7 +208,7 @@ void run_case(benchmark::State& state, Shape shape, int64_t tokens, int threads)
     });
     best = std::min(best, seconds() - start);
   }
-  const double bytes_rate = static_cast<double>(weights.matrix_bytes) / best;
+  const double bytes_rate = static_cast<double>(weights.matrix_bytes + weights.fine_bytes) / best;
   const double operation_rate = 2.0 * static_cast<double>(shape.rows * shape.cols * tokens) / best;
   state.counters["GB/s"] = bytes_rate * 1e-9;
   state.counters["%read"] = 100 * bytes_rate / limits.read_bytes_per_second;
@@ -216,7 +223,9 @@ void run_pack(benchmark::State& state, Format format, int threads) {
   const int64_t row_bytes = raw_row_bytes(format, kCols);
   const int64_t blocks = (int64_t{64} << 20) / (16 * row_bytes);
   const int64_t block_bytes = packed_block_bytes(format, kCols);
+  const int64_t fine_bytes = fine_block_bytes(format, kCols);
   AlignedBytes file(blocks * 16 * row_bytes), packed(blocks * block_bytes);
+  AlignedBytes fine(blocks * fine_bytes);
   double best = 1e9;
   for (auto _ : state) {
     const double start = seconds();
@@ -224,7 +233,8 @@ void run_pack(benchmark::State& state, Format format, int threads) {
       for (int64_t b = begin; b < end; ++b) {
         const std::byte* rows[kRowsPerBlock];
         for (int64_t r = 0; r < 16; ++r) rows[r] = file.data() + (b * 16 + r) * row_bytes;
-        pack_block(format, rows, kCols, packed.data() + b * block_bytes);
+        pack_block(format, rows, kCols, packed.data() + b * block_bytes,
+                   fine.data() + b * fine_bytes);
       }
     });
     best = std::min(best, seconds() - start);

@@ -116,12 +116,14 @@ void matmul_unpacked(const MatmulTile& tile) {
   constexpr int64_t kColumns = 256;  // a multiple of every group
   alignas(64) float w[kColumns * kRowsPerBlock];
   const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
+  const int64_t fine_bytes = fine_block_bytes(tile.format, tile.cols);
   for (int64_t row = 0; row < tile.rows; row += kRowsPerBlock) {
     const std::byte* block = tile.w + row / kRowsPerBlock * block_bytes;
+    const std::byte* fine = tile.fine + row / kRowsPerBlock * fine_bytes;
     for (int64_t col = 0; col < tile.cols; col += kColumns) {
       const int64_t left = tile.cols - col;
       const int64_t n = left < kColumns ? left : kColumns;
-      unpack_columns(tile.format, block, tile.cols, col, n, w);
+      unpack_columns(tile.format, block, tile.cols, col, n, w, fine);
       const F32Arguments a = {
           .w = reinterpret_cast<const std::byte*>(w),
           .block_bytes = 0,

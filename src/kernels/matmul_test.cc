@@ -61,6 +61,7 @@ std::vector<float> run(const Table& table, Kind kind, const TestMatrix& w, const
   MatmulTile tile = {
       .format = w.format,
       .w = w.packed.data(),
+      .fine = w.fine.data(),
       .row_blocks = (w.rows + 15) / 16,
       .rows = w.rows,
       .cols = w.cols,
@@ -104,7 +105,7 @@ TEST(MatmulDefinition, A8EqualsDequantisedWeightsTimesDequantisedActivations) {
     const std::vector<float> out = run(*choose_table("scalar").value(), Kind::kA8, w, x);
     std::vector<float> row(512);
     for (int64_t r = 0; r < w.rows; ++r) {
-      dequantize_row(format, w.raw[static_cast<size_t>(r)].data(), 512, row.data());
+      dequantize_row(file_format(format), w.raw[static_cast<size_t>(r)].data(), 512, row.data());
       for (int64_t t = 0; t < x.tokens; ++t) {
         double sum = 0, size = 0;
         for (int64_t c = 0; c < 512; ++c) {
@@ -127,7 +128,7 @@ TEST(MatmulDefinition, F32EqualsTheSumInDoublePrecision) {
     const std::vector<float> out = run(*choose_table("scalar").value(), Kind::kF32, w, x);
     std::vector<float> row(512);
     for (int64_t r = 0; r < w.rows; ++r) {
-      dequantize_row(format, w.raw[static_cast<size_t>(r)].data(), 512, row.data());
+      dequantize_row(file_format(format), w.raw[static_cast<size_t>(r)].data(), 512, row.data());
       for (int64_t t = 0; t < x.tokens; ++t) {
         double sum = 0, size = 0;
         for (int64_t c = 0; c < 512; ++c) {
@@ -349,6 +350,7 @@ TEST_P(MatmulVariant, AnOutputDoesNotDependOnItsNeighbours) {
             kind == Kind::kA8 ? x.a8.data() : reinterpret_cast<const std::byte*>(x.x.data());
         const MatmulTile tile = {.format = format,
                                  .w = w.packed.data() + 2 * packed_block_bytes(format, 256),
+                                 .fine = w.fine.data() + 2 * fine_block_bytes(format, 256),
                                  .row_blocks = 2,
                                  .rows = 18,
                                  .cols = 256,

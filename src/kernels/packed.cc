@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/file_codes.h"
 #include "kernels/plane_format.h"
 
 namespace pawl::kernels {
@@ -13,80 +14,6 @@ namespace {
 
 int64_t round_up_64(int64_t n) {
   return (n + 63) / 64 * 64;
-}
-
-// ---- packing: the codes of a row's 32 columns are two vectors of 16 bytes
-// ------------------------------------
-
-// Shifts move bits between bytes too; a mask follows every one.
-typedef uint16_t Sixteen __attribute__((vector_size(16)));
-
-struct RowCodes {
-  Sixteen low, high;  // columns 0..15, 16..31
-};
-
-Sixteen sixteen_at(const uint8_t* bytes) {
-  Sixteen vector;
-  std::memcpy(&vector, bytes, sizeof(vector));
-  return vector;
-}
-
-// Bits `shift` and up of each byte, as far as `mask` goes.
-Sixteen field(Sixteen bytes, int shift, int mask) {
-  return (bytes >> shift) & static_cast<uint16_t>(mask * 0x0101);
-}
-
-// The codes of 16 nibble bytes: columns 0..15 low, 16..31 high.
-RowCodes nibble_codes(const uint8_t* nibbles) {
-  const Sixteen bytes = sixteen_at(nibbles);
-  return {field(bytes, 0, 0x0f), field(bytes, 4, 0x0f)};
-}
-
-// Bit c of `high` becomes the fifth bit of column c.
-RowCodes with_fifth_bits(RowCodes codes, const uint8_t* high) {
-  uint32_t bits, words[8];
-  std::memcpy(&bits, high, 4);
-  for (int i = 0; i < 8; ++i) {
-    words[i] = (((bits >> (4 * i)) & 0x0f) * 0x00204081U & 0x01010101U) << 4;  // bit k to byte k
-  }
-  const auto* bytes = reinterpret_cast<const uint8_t*>(words);
-  return {codes.low | sixteen_at(bytes), codes.high | sixteen_at(bytes + 16)};
-}
-
-// 16 columns, from byte `at` of group p of 32 columns of a group of 256.
-template <Format F>
-Sixteen k_codes(const uint8_t* g, int p, int at) {
-  const int quarter = 32 * (p / 2) + at, half = 32 * (p / 4) + at;
-  if constexpr (F == Format::kQ4_K) return field(sixteen_at(g + 16 + quarter), 4 * (p % 2), 0x0f);
-  if constexpr (F == Format::kQ5_K) {
-    return field(sixteen_at(g + 48 + quarter), 4 * (p % 2), 0x0f) |
-           field(sixteen_at(g + 16 + at), p, 1) << 4;
-  }
-  if constexpr (F == Format::kQ6_K) {
-    return field(sixteen_at(g + 64 * (p / 4) + 32 * (p % 2) + at), 4 * (p / 2 % 2), 0x0f) |
-           field(sixteen_at(g + 128 + half), 2 * (p % 4), 3) << 4;
-  }
-  if constexpr (F == Format::kQ3_K) {
-    return field(sixteen_at(g + 32 + half), 2 * (p % 4), 3) | field(sixteen_at(g + at), p, 1) << 2;
-  }
-  if constexpr (F == Format::kQ2_K) return field(sixteen_at(g + 16 + half), 2 * (p % 4), 3);
-}
-
-// Columns 32p..32p+31 of one group of the file.
-template <Format F>
-RowCodes file_codes(const uint8_t* g, int p) {
-  if constexpr (F == Format::kQ4_0 || F == Format::kIQ4_NL) return nibble_codes(g + 2);
-  if constexpr (F == Format::kMXFP4) return nibble_codes(g + 1);
-  if constexpr (F == Format::kQ4_1) return nibble_codes(g + 4);
-  if constexpr (F == Format::kQ5_0) return with_fifth_bits(nibble_codes(g + 6), g + 2);
-  if constexpr (F == Format::kQ5_1) return with_fifth_bits(nibble_codes(g + 8), g + 4);
-  if constexpr (F == Format::kIQ4_XS) return nibble_codes(g + 8 + 16 * p);
-  if constexpr (F == Format::kQ8_0) {
-    return {sixteen_at(g + 2) ^ uint16_t{0x8080}, sixteen_at(g + 18) ^ uint16_t{0x8080}};
-  }
-  if constexpr (kPlaneFormats[index_of(F)].by_256() && F != Format::kIQ4_XS) {
-    return {k_codes<F>(g, p, 0), k_codes<F>(g, p, 16)};
-  }
 }
 
 // The four words of a vector, 64 bytes apart.
@@ -130,12 +57,27 @@ void put_five_bits(const uint32_t s[8], uint8_t* planes) {
   for (int k = 0; k < 5; ++k) put_word(s[k] << 3 | rest[k], planes + 64 * k);
 }
 
-// One row's words of a 32-column group: `planes` points at the row's first word, words are 64 bytes
-// apart.
+void put_three_bits(const uint32_t s[8], uint8_t* planes) {
+  const uint32_t top[3] = {bits_of(s[6], 0, 3), bits_of(s[7], 0, 3),
+                           bits_of(s[6], 2, 1) | bits_of(s[7], 2, 1) << 1};
+  for (int k = 0; k < 3; ++k) {
+    put_word(bits_of(s[k], 0, 7) | bits_of(s[k + 3], 0, 7) << 3 | top[k] << 6, planes + 64 * k);
+  }
+}
+
+// One row's words of a 32-column group: `planes` and `fine` point at the row's first word, words
+// are 64 bytes apart.
 template <int I>  // of kPlaneFormats
-void put_codes(RowCodes codes, uint8_t* planes) {
+void put_codes(RowCodes codes, uint8_t* planes, uint8_t* fine) {
   constexpr PlaneFormat P = kPlaneFormats[I];
-  if constexpr (P.low_bits == 8) {
+  if constexpr (P.fine != Fine::kNone) {
+    uint32_t steps[8], upper[8];
+    std::memcpy(steps, &codes.low, 16);
+    std::memcpy(steps + 4, &codes.high, 16);
+    for (int i = 0; i < 8; ++i) upper[i] = bits_of(steps[i], P.fine_bits(), 31);
+    put_five_bits(upper, planes);
+    if constexpr (P.fine == Fine::kRead) put_three_bits(steps, fine);
+  } else if constexpr (P.low_bits == 8) {
     put_words(codes.low, planes);
     put_words(codes.high, planes + 256);
   } else if constexpr (P.low_bits == 6 || P.low_bits == 5) {
@@ -160,38 +102,16 @@ void put_codes(RowCodes codes, uint8_t* planes) {
   }
 }
 
-// Scale and minimum j of the 12 bytes that Q4_K and Q5_K share.
-void k_scale(const uint8_t* s, int j, uint8_t* scale, uint8_t* minimum) {
-  if (j < 4) {
-    *scale = s[j] & 63;
-    *minimum = s[j + 4] & 63;
-  } else {
-    *scale = static_cast<uint8_t>((s[j + 4] & 0x0f) | (s[j - 4] >> 6) << 4);
-    *minimum = static_cast<uint8_t>((s[j + 4] >> 4) | (s[j] >> 6) << 4);
-  }
-}
-
-uint8_t q3_scale(const uint8_t* s, int j) {
-  const int low = j < 8 ? s[j] & 0x0f : s[j - 8] >> 4;
-  return static_cast<uint8_t>((low | ((s[8 + j % 4] >> (2 * (j / 4))) & 3) << 4) - 32);
-}
-
-uint8_t iq4_xs_scale(const uint8_t* g, int p) {
-  const int low = (g[4 + p / 2] >> (4 * (p % 2))) & 0x0f;
-  const int high = ((g[2] | g[3] << 8) >> (2 * p)) & 3;
-  return static_cast<uint8_t>((low | high << 4) - 32);
-}
-
 // The scales of one row's 32 columns. `head` and `entry` are those of the 16 rows.
 template <Format F>
 void put_scales(const uint8_t* g, int p, int row, uint8_t* head, uint8_t* entry) {
   const auto half = [row](uint8_t* at, const uint8_t* from) { std::memcpy(at + 2 * row, from, 2); };
-  if constexpr (F == Format::kQ4_0 || F == Format::kQ5_0 || F == Format::kQ8_0 ||
-                F == Format::kIQ4_NL) {
+  constexpr Scales kScales = kPlaneFormats[index_of(F)].scales;
+  if constexpr (kScales == Scales::kHalf) {
     half(entry, g);
   } else if constexpr (F == Format::kMXFP4) {
     entry[row] = g[0];
-  } else if constexpr (F == Format::kQ4_1 || F == Format::kQ5_1) {
+  } else if constexpr (kScales == Scales::kHalfMin) {
     half(entry, g);
     half(entry + 32, g + 2);
   } else if constexpr (F == Format::kQ4_K || F == Format::kQ5_K) {
@@ -216,9 +136,11 @@ void put_scales(const uint8_t* g, int p, int row, uint8_t* head, uint8_t* entry)
 }
 
 template <int I>  // of kPlaneFormats
-void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::byte* out) {
+void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::byte* out,
+                 std::byte* fine_out) {
   constexpr PlaneFormat P = kPlaneFormats[I];
   uint8_t* const block = reinterpret_cast<uint8_t*>(out);
+  uint8_t* const fine = reinterpret_cast<uint8_t*>(fine_out);
   const int group_bytes = format_info(P.format)->group_bytes;
   constexpr int kParts = P.by_256() ? 8 : 1;
   for (int64_t g = 0; g < cols / 32; g += kParts) {
@@ -227,14 +149,15 @@ void pack_planes(const std::byte* const rows[kRowsPerBlock], int64_t cols, std::
       if (file == nullptr) continue;
       file += g / kParts * group_bytes;
       for (int p = 0; p < kParts; ++p) {
-        put_codes<I>(file_codes<P.format>(file, p), block + P.planes(g + p) + 4 * row);
+        uint8_t* lower = fine == nullptr ? nullptr : fine + (g + p) * P.fine_bytes() + 4 * row;
+        put_codes<I>(file_codes<P.format>(file, p), block + P.planes(g + p) + 4 * row, lower);
         put_scales<P.format>(file, p, row, block + P.head(g), block + P.entry(g + p));
       }
     }
   }
 }
 
-using PackPlanes = void (*)(const std::byte* const*, int64_t, std::byte*);
+using PackPlanes = void (*)(const std::byte* const*, int64_t, std::byte*, std::byte*);
 template <int... I>
 PackPlanes pack_planes_of(Format format, std::integer_sequence<int, I...>) {
   PackPlanes found = nullptr;
@@ -267,8 +190,13 @@ int64_t packed_block_bytes(Format format, int64_t cols) {
   return round_up_64(kRowsPerBlock * raw_row_bytes(format, cols));
 }
 
+int64_t fine_block_bytes(Format format, int64_t cols) {
+  const PlaneFormat* planes = find_plane_format(format);
+  return planes == nullptr ? 0 : cols / 32 * planes->fine_bytes();
+}
+
 void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
-                std::byte* out) {
+                std::byte* out, std::byte* fine) {
   const int64_t bytes = packed_block_bytes(format, cols);
   if (const PlaneFormat* planes = find_plane_format(format)) {
     // Zeros are for rows that are not there and for the padding behind the last span.
@@ -276,7 +204,11 @@ void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64
     for (int row = 0; row < kRowsPerBlock; ++row) is_full = is_full && rows[row] != nullptr;
     const int64_t kept = is_full ? std::max<int64_t>(0, bytes - planes->span_bytes() - 64) : 0;
     std::memset(out + kept, 0, static_cast<size_t>(bytes - kept));
-    pack_planes_of(format, std::make_integer_sequence<int, kPlaneFormatCount>())(rows, cols, out);
+    if (!is_full && planes->fine_bytes() > 0) {
+      std::memset(fine, 0, static_cast<size_t>(fine_block_bytes(format, cols)));
+    }
+    pack_planes_of(format, std::make_integer_sequence<int, kPlaneFormatCount>())(rows, cols, out,
+                                                                                 fine);
   } else if (is_number(format)) {
     std::memset(out + bytes - 64, 0, 64);
     format == Format::kF32 ? pack_floats<uint32_t>(rows, cols, out)

@@ -21,11 +21,17 @@
 //     1-bit  [16][4]            bit j = step j
 //   Most codes of 5 and 6 bits are there after one mask: taking the bits of all of them together
 //   from two planes bound the products with one token.
+//     split  the upper five bits of an 8-bit code as 5-bit; the lower three in a block of their
+//     own,
+//            of all its groups: [3][16][4], vector k: step k from bit 0 on, step k+3 from bit 3 on;
+//            the lowest two bits of step 6 on top of vector 0, of step 7 on top of vector 1; their
+//            highest bits: bit 6 and bit 7 of vector 2. Q8_0Split; in Q8_0Coarse, which shares the
+//            first block, the lower three bits are taken for 4.
 //   Q4_0 Q4_1 Q4_K IQ4_NL IQ4_XS MXFP4: 4-bit. Q5_0 Q5_1 Q5_K: 5-bit. Q6_K: 6-bit. Q3_K: 2-bit,
 //   then the high bits 1-bit. Q2_K: 2-bit.
 //
 //   spans of 64 columns (the last may lack its second planes), scales per 32-column group:
-//     Q4_0 Q5_0 Q8_0 IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16];
+//     Q4_0 Q5_0 Q8_0 (split too) IQ4_NL f16 d[16]; Q4_1 Q5_1 f16 d[16], f16 m[16];
 //     MXFP4 u8 e[16], d = 2^(e - 128).
 //   spans of 256 columns, scales: f16 d[16]; Q2_K Q4_K Q5_K also f16 dmin[16]; then per 32-column
 //   group:
@@ -53,19 +59,24 @@ bool has_planes(Format format);
 // A multiple of 64. REQUIRES, here and below: format_info(format), cols % group == 0
 int64_t packed_block_bytes(Format format, int64_t cols);
 
-// rows[i] is row i as in the file, or null for a padded row. out: packed_block_bytes, 64-byte
-// aligned. Threads: any number at once, on different blocks.
-void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
-                std::byte* out);
+// Of the block with the lower bits: a multiple of 64, 0 where the format has none.
+int64_t fine_block_bytes(Format format, int64_t cols);
 
+// rows[i] is row i as in the file, or null for a padded row. out: packed_block_bytes, fine:
+// fine_block_bytes, both 64-byte aligned. Threads: any number at once, on different blocks.
+void pack_block(Format format, const std::byte* const rows[kRowsPerBlock], int64_t cols,
+                std::byte* out, std::byte* fine = nullptr);
+
+// `fine`, here and below: the block with the lower bits, where the format has one.
 // out[cols] = row `lane` of a packed block.
-void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out);
+void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out,
+                const std::byte* fine = nullptr);
 
 // out[16 per column] = columns [col, col + n) of all 16 rows, [n][16]. REQUIRES: col, n multiples
 // of the group (32 for plane formats of 32 columns, 256 for those of 256); any col and n for F32,
 // F16, BF16.
 void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t col, int64_t n,
-                    float* out);
+                    float* out, const std::byte* fine = nullptr);
 
 // 32 columns of 16 rows, as the definition of matmul_a8 sees them. [2] = the halves of 16 columns;
 // they are equal where the format's group is 32. A weight is code * scale + minimum.
@@ -76,6 +87,7 @@ struct PackedGroup {
 };
 
 // REQUIRES: has_planes(format), the block has the group
-void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out);
+void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out,
+                const std::byte* fine = nullptr);
 
 }  // namespace pawl::kernels

@@ -24,8 +24,8 @@ void expect_same_bits(const std::vector<float>& expected, const std::vector<floa
 
 std::vector<float> dequantized(const TestMatrix& matrix, int64_t row) {
   std::vector<float> weights(static_cast<size_t>(matrix.cols));
-  dequantize_row(matrix.format, matrix.raw[static_cast<size_t>(row)].data(), matrix.cols,
-                 weights.data());
+  dequantize_row(file_format(matrix.format), matrix.raw[static_cast<size_t>(row)].data(),
+                 matrix.cols, weights.data());
   return weights;
 }
 
@@ -38,7 +38,8 @@ TEST(Packed, RowsComeBackBitForBit) {
       std::vector<float> row(static_cast<size_t>(cols));
       for (int64_t r = 0; r < rows; ++r) {
         const std::byte* block = matrix.packed.data() + r / 16 * packed_block_bytes(format, cols);
-        unpack_row(format, block, static_cast<int>(r % 16), cols, row.data());
+        const std::byte* fine = matrix.fine.data() + r / 16 * fine_block_bytes(format, cols);
+        unpack_row(format, block, static_cast<int>(r % 16), cols, row.data(), fine);
         expect_same_bits(dequantized(matrix, r), row, format_info(format)->name);
       }
     }
@@ -53,7 +54,7 @@ TEST(Packed, ExtremeScalesAndCodesComeBackBitForBit) {
         const TestMatrix matrix(format, 16, 512, random, magnitude, codes);
         std::vector<float> row(512);
         for (int r = 0; r < 16; ++r) {
-          unpack_row(format, matrix.packed.data(), r, 512, row.data());
+          unpack_row(format, matrix.packed.data(), r, 512, row.data(), matrix.fine.data());
           expect_same_bits(dequantized(matrix, r), row, format_info(format)->name);
         }
       }
@@ -68,7 +69,8 @@ TEST(Packed, ColumnsAreTheRowsTransposed) {
     const int64_t cols = 3 * group;
     const TestMatrix matrix(format, 16, cols, random);
     std::vector<float> columns(static_cast<size_t>(2 * group * 16));
-    unpack_columns(format, matrix.packed.data(), cols, group, 2 * group, columns.data());
+    unpack_columns(format, matrix.packed.data(), cols, group, 2 * group, columns.data(),
+                   matrix.fine.data());
     for (int r = 0; r < 16; ++r) {
       const std::vector<float> row = dequantized(matrix, r);
       std::vector<float> expected(row.begin() + group, row.end()), actual;
@@ -85,7 +87,7 @@ TEST(Packed, PaddedRowsAreZero) {
     const int64_t cols = 256;
     const TestMatrix matrix(format, 3, cols, random);
     std::vector<float> row(static_cast<size_t>(cols), 1.0F);
-    unpack_row(format, matrix.packed.data(), 3, cols, row.data());
+    unpack_row(format, matrix.packed.data(), 3, cols, row.data(), matrix.fine.data());
     for (float weight : row) ASSERT_EQ(weight, 0.0F) << format_info(format)->name;
   }
 }
@@ -94,9 +96,10 @@ TEST(Packed, PaddedRowsAreZero) {
 TEST(Packed, TakesLessThanFourPercentMoreThanTheFile) {
   for (Format format : kAllFormats) {
     const double file = 16.0 * static_cast<double>(raw_row_bytes(format, 2048));
-    EXPECT_LT(static_cast<double>(packed_block_bytes(format, 2048)), 1.04 * file)
-        << format_info(format)->name;
-    EXPECT_EQ(packed_block_bytes(format, 2048) % 64, 0);
+    const int64_t bytes = packed_block_bytes(format, 2048), fine = fine_block_bytes(format, 2048);
+    EXPECT_LT(static_cast<double>(bytes + fine), 1.04 * file) << format_info(format)->name;
+    EXPECT_EQ(bytes % 64, 0);
+    EXPECT_EQ(fine % 64, 0);
   }
 }
 

@@ -22,6 +22,13 @@ enum class Scales {
   kSigned16,   // per 256: f16 d[16]; per 32: i8 sc[2][16]
 };
 
+// The lower bits of codes that are split.
+enum class Fine {
+  kNone,
+  kRead,    // stand in a block of their own
+  kMiddle,  // are taken for the middle of what they can be
+};
+
 struct PlaneFormat {
   Format format;
   int low_bits;   // bits of a code in the first planes: 8, 6, 5, 4 or 2
@@ -29,10 +36,14 @@ struct PlaneFormat {
   int offset;     // taken off every code; with a code book: makes its small entries 0 or above
   Scales scales;
   const int8_t* code_book = nullptr;  // the code is an index into it
+  Fine fine = Fine::kNone;
 
-  constexpr int bits() const { return low_bits + high_bits; }
+  constexpr int fine_bits() const { return fine == Fine::kNone ? 0 : 3; }
+  constexpr int bits() const { return low_bits + high_bits + fine_bits(); }
   constexpr int max_code() const { return (1 << bits()) - 1; }
-  constexpr int plane_bytes() const { return 64 * bits(); }  // of 32 columns
+  // Of 32 columns; what is fine stands elsewhere.
+  constexpr int plane_bytes() const { return 64 * (low_bits + high_bits); }
+  constexpr int fine_bytes() const { return fine == Fine::kRead ? 64 * fine_bits() : 0; }
   constexpr bool by_256() const { return scales > Scales::kHalfMin; }
   constexpr bool by_halves() const {
     return scales == Scales::kNibbles16 || scales == Scales::kSigned16;
@@ -76,6 +87,8 @@ constexpr PlaneFormat kPlaneFormats[] = {
     {Format::kQ6_K, 6, 0, 32, Scales::kSigned16},
     {Format::kQ3_K, 2, 1, 4, Scales::kSigned16},
     {Format::kQ2_K, 2, 0, 0, Scales::kNibbles16},
+    {Format::kQ8_0Split, 5, 0, 128, Scales::kHalf, nullptr, Fine::kRead},
+    {Format::kQ8_0Coarse, 5, 0, 128, Scales::kHalf, nullptr, Fine::kMiddle},
 };
 constexpr int kPlaneFormatCount = sizeof(kPlaneFormats) / sizeof(kPlaneFormats[0]);
 

@@ -111,14 +111,16 @@ float add_group(const PlaneFormat& format, const PackedGroup& w, int row, const 
 void matmul_a8(const MatmulTile& tile) {
   const PlaneFormat& format = *find_plane_format(tile.format);
   const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
+  const int64_t fine_bytes = fine_block_bytes(tile.format, tile.cols);
   PackedGroup w;
   for (int64_t t = 0; t < tile.tokens; ++t) {
     for (int64_t r = 0; r < tile.rows; ++r) tile.out[t * tile.out_stride + r] = 0;
   }
   for (int64_t first = 0; first < tile.rows; first += kRowsPerBlock) {
     const std::byte* block = tile.w + first / kRowsPerBlock * block_bytes;
+    const std::byte* fine = tile.fine + first / kRowsPerBlock * fine_bytes;
     for (int64_t g = 0; g < tile.cols / 32; ++g) {
-      read_group(tile.format, block, g, &w);
+      read_group(tile.format, block, g, &w, fine);
       for (int64_t t = 0; t < tile.tokens; ++t) {
         const QuantizedGroup x = quantized_group(tile.x + t * tile.x_row_bytes, tile.cols, g);
         float* out = tile.out + t * tile.out_stride + first;
@@ -133,12 +135,14 @@ void matmul_a8(const MatmulTile& tile) {
 void matmul_f32(const MatmulTile& tile) {
   constexpr int64_t kColumns = 256;  // a multiple of every group
   const int64_t block_bytes = packed_block_bytes(tile.format, tile.cols);
+  const int64_t fine_bytes = fine_block_bytes(tile.format, tile.cols);
   float w[kColumns * kRowsPerBlock];
   for (int64_t first = 0; first < tile.rows; first += kRowsPerBlock) {
     const std::byte* block = tile.w + first / kRowsPerBlock * block_bytes;
+    const std::byte* fine = tile.fine + first / kRowsPerBlock * fine_bytes;
     for (int64_t col = 0; col < tile.cols; col += kColumns) {
       const int64_t n = std::min(kColumns, tile.cols - col);
-      unpack_columns(tile.format, block, tile.cols, col, n, w);
+      unpack_columns(tile.format, block, tile.cols, col, n, w, fine);
       for (int64_t t = 0; t < tile.tokens; ++t) {
         const float* x = reinterpret_cast<const float*>(tile.x + t * tile.x_row_bytes) + col;
         float* out = tile.out + t * tile.out_stride + first;

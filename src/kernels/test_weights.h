@@ -21,16 +21,23 @@
 namespace pawl::kernels {
 
 inline constexpr Format kAllFormats[] = {
-    Format::kF32,     Format::kF16,    Format::kBF16,    Format::kQ4_0,   Format::kQ4_1,
-    Format::kQ5_0,    Format::kQ5_1,   Format::kQ8_0,    Format::kQ2_K,   Format::kQ3_K,
-    Format::kQ4_K,    Format::kQ5_K,   Format::kQ6_K,    Format::kIQ4_NL, Format::kIQ4_XS,
-    Format::kIQ2_XXS, Format::kIQ2_XS, Format::kIQ3_XXS, Format::kIQ1_S,  Format::kIQ3_S,
-    Format::kIQ2_S,   Format::kIQ1_M,  Format::kTQ1_0,   Format::kTQ2_0,  Format::kMXFP4};
+    Format::kF32,       Format::kF16,       Format::kBF16,    Format::kQ4_0,   Format::kQ4_1,
+    Format::kQ5_0,      Format::kQ5_1,      Format::kQ8_0,    Format::kQ2_K,   Format::kQ3_K,
+    Format::kQ4_K,      Format::kQ5_K,      Format::kQ6_K,    Format::kIQ4_NL, Format::kIQ4_XS,
+    Format::kIQ2_XXS,   Format::kIQ2_XS,    Format::kIQ3_XXS, Format::kIQ1_S,  Format::kIQ3_S,
+    Format::kIQ2_S,     Format::kIQ1_M,     Format::kTQ1_0,   Format::kTQ2_0,  Format::kMXFP4,
+    Format::kQ8_0Split, Format::kQ8_0Coarse};
 
 inline constexpr Format kFormatsWithPlanes[] = {
-    Format::kQ4_0,   Format::kQ4_1,   Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,
-    Format::kQ2_K,   Format::kQ3_K,   Format::kQ4_K, Format::kQ5_K, Format::kQ6_K,
-    Format::kIQ4_NL, Format::kIQ4_XS, Format::kMXFP4};
+    Format::kQ4_0,   Format::kQ4_1,   Format::kQ5_0,  Format::kQ5_1,      Format::kQ8_0,
+    Format::kQ2_K,   Format::kQ3_K,   Format::kQ4_K,  Format::kQ5_K,      Format::kQ6_K,
+    Format::kIQ4_NL, Format::kIQ4_XS, Format::kMXFP4, Format::kQ8_0Split, Format::kQ8_0Coarse};
+
+// What stands in the file of that which is packed.
+inline Format file_format(Format format) {
+  const bool is_split = format == Format::kQ8_0Split || format == Format::kQ8_0Coarse;
+  return is_split ? Format::kQ8_0 : format;
+}
 
 // Zeroed memory, 64-byte aligned, of `size` bytes rounded up to 64. What is large stands on huge
 // pages where the system grants them: with pages of 4 KB one core reads at about half the rate.
@@ -135,22 +142,33 @@ struct TestMatrix {
   Format format;
   int64_t rows, cols;
   std::vector<std::vector<std::byte>> raw;
-  AlignedBytes packed;
+  AlignedBytes packed, fine;
 
   TestMatrix(Format f, int64_t row_count, int64_t col_count, std::mt19937& random,
              float magnitude = 0.05F, Codes codes = Codes::kRandom)
       : format(f),
         rows(row_count),
         cols(col_count),
-        packed((row_count + 15) / 16 * packed_block_bytes(f, col_count)) {
-    for (int64_t r = 0; r < rows; ++r) raw.push_back(random_row(f, cols, magnitude, codes, random));
+        packed((row_count + 15) / 16 * packed_block_bytes(f, col_count)),
+        fine((row_count + 15) / 16 * fine_block_bytes(f, col_count)) {
+    for (int64_t r = 0; r < rows; ++r) {
+      raw.push_back(random_row(file_format(f), cols, magnitude, codes, random));
+      if (f == Format::kQ8_0Coarse) take_lower_bits_for_four(raw.back());
+    }
     for (int64_t first = 0; first < rows; first += kRowsPerBlock) {
       const std::byte* block[kRowsPerBlock] = {};
       for (int64_t r = first; r < std::min(rows, first + kRowsPerBlock); ++r) {
         block[r - first] = raw[static_cast<size_t>(r)].data();
       }
       pack_block(f, block, cols,
-                 packed.data() + first / kRowsPerBlock * packed_block_bytes(f, cols));
+                 packed.data() + first / kRowsPerBlock * packed_block_bytes(f, cols),
+                 fine.data() + first / kRowsPerBlock * fine_block_bytes(f, cols));
+    }
+  }
+
+  static void take_lower_bits_for_four(std::vector<std::byte>& row) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i % 34 >= 2) row[i] = (row[i] & std::byte{0xf8}) | std::byte{4};
     }
   }
 };

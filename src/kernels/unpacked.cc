@@ -36,8 +36,25 @@ uint32_t five_bit_codes(const uint32_t* word, int step) {
   }
 }
 
+uint32_t three_bit_codes(const uint32_t* word, int step) {
+  switch (step) {
+    case 6:
+      return moved(word[0], 6, 2, 0) | moved(word[32], 6, 1, 2);
+    case 7:
+      return moved(word[16], 6, 2, 0) | moved(word[32], 7, 1, 2);
+    default:
+      return moved(word[16 * (step % 3)], 3 * (step / 3), 3, 0);
+  }
+}
+
 // Of one row, the four codes of a step.
-uint32_t step_codes(const PlaneFormat& format, const uint32_t* word, int step) {
+uint32_t step_codes(const PlaneFormat& format, const uint32_t* word, const uint32_t* fine,
+                    int step) {
+  if (format.fine != Fine::kNone) {
+    const uint32_t lower =
+        format.fine == Fine::kRead ? three_bit_codes(fine, step) : 4 * 0x01010101U;
+    return five_bit_codes(word, step) << format.fine_bits() | lower;
+  }
   switch (format.low_bits) {
     case 8:
       return word[16 * step];
@@ -134,16 +151,21 @@ void raw_columns(Format format, const std::byte* block, int row, int64_t cols, i
 
 }  // namespace
 
-void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out) {
+void read_group(Format format, const std::byte* block, int64_t group, PackedGroup* out,
+                const std::byte* fine) {
   const PlaneFormat* planes = find_plane_format(format);
   PAWL_CHECK(planes != nullptr);
   const auto* bytes = reinterpret_cast<const uint8_t*>(block);
-  uint32_t words[16 * 8];
+  uint32_t words[16 * 8], fine_words[16 * 3];
   std::memcpy(words, bytes + planes->planes(group), static_cast<size_t>(planes->plane_bytes()));
+  if (planes->fine_bytes() > 0) {
+    std::memcpy(fine_words, fine + group * planes->fine_bytes(),
+                static_cast<size_t>(planes->fine_bytes()));
+  }
   for (int step = 0; step < 8; ++step) {
     uint8_t four[64];
     for (int row = 0; row < kRowsPerBlock; ++row) {
-      const uint32_t codes_of_row = step_codes(*planes, words + row, step);
+      const uint32_t codes_of_row = step_codes(*planes, words + row, fine_words + row, step);
       std::memcpy(four + 4 * row, &codes_of_row, 4);
     }
     for (int i = 0; i < 4; ++i) {
@@ -157,11 +179,12 @@ void read_group(Format format, const std::byte* block, int64_t group, PackedGrou
   read_scales(*planes, bytes, group, out);
 }
 
-void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out) {
+void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, float* out,
+                const std::byte* fine) {
   if (const PlaneFormat* planes = find_plane_format(format)) {
     PackedGroup group;
     for (int64_t g = 0; g < cols / 32; ++g) {
-      read_group(format, block, g, &group);
+      read_group(format, block, g, &group, fine);
       for (int c = 0; c < 32; ++c) out[32 * g + c] = weight(*planes, group, c, lane);
     }
   } else if (is_number(format)) {
@@ -172,11 +195,11 @@ void unpack_row(Format format, const std::byte* block, int lane, int64_t cols, f
 }
 
 void unpack_columns(Format format, const std::byte* block, int64_t cols, int64_t col, int64_t n,
-                    float* out) {
+                    float* out, const std::byte* fine) {
   if (const PlaneFormat* planes = find_plane_format(format)) {
     PackedGroup group;
     for (int64_t g = 0; g < n / 32; ++g) {
-      read_group(format, block, col / 32 + g, &group);
+      read_group(format, block, col / 32 + g, &group, fine);
       for (int c = 0; c < 32; ++c) {
         for (int row = 0; row < kRowsPerBlock; ++row) {
           out[(32 * g + c) * kRowsPerBlock + row] = weight(*planes, group, c, row);

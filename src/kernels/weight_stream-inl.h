@@ -33,9 +33,9 @@ PAWL_INLINE inline void ask_for_page(const std::byte* weights) {
   });
 }
 
-// Group k's share of a span.
+// Group k's share of a span; `fine`: of this group.
 template <int I>
-PAWL_INLINE inline void ask_for_lines(const std::byte* span, int64_t k) {
+PAWL_INLINE inline void ask_for_lines(const std::byte* span, const std::byte* fine, int64_t k) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   constexpr int kLines = (kFormat.span_bytes() / kFormat.span_groups() + 63) / 64;
   // Codes of 8 bits come faster than the first cache takes misses; they are brought to the second.
@@ -43,6 +43,8 @@ PAWL_INLINE inline void ask_for_lines(const std::byte* span, int64_t k) {
   unrolled<kLines>([&](auto i) PAWL_INLINE {
     __builtin_prefetch(span + kLineLead + 64 * (kLines * k + i), 0, kLocality);
   });
+  unrolled<kFormat.fine_bytes() / 64>(
+      [&](auto i) PAWL_INLINE { __builtin_prefetch(fine + kLineLead / 2 + 64 * i, 0, kLocality); });
 }
 
 }  // namespace

@@ -28,20 +28,34 @@ struct Segment {
   // Null: none is wanted. REQUIRES: with it wanted is 0
   float* pooled = nullptr;
   Pooling pooling = Pooling::kMean;
+  // Of the row only the largest logit matters, among the ids that are not excluded: where this
+  // holds for all rows of a batch and the largest can be had for less, the pass gives no rows.
+  // REQUIRES: with it wanted is 1
+  bool only_largest = false;
+  std::span<const base::TokenId> excluded = {};
 };
 
 struct Batch {
   std::span<const Segment> segments;
 };
 
+// The largest logit of a row; of equals the one with the lowest id.
+struct Largest {
+  base::TokenId id = 0;
+  float logit = 0;
+};
+
 // f32 [rows, vocabulary]: natural-log scale, not normalised. Rows in the order of the segments,
-// within a segment in the order of positions. Valid until the next forward.
+// within a segment in the order of positions. Valid until the next forward. Where only the largest
+// were asked for and found without the rows, data is null and a row is empty.
 struct Logits {
   const float* data = nullptr;
   int rows = 0;
   int vocabulary = 0;
+  std::span<const Largest> largest = {};  // [rows], or empty
 
   std::span<const float> row(int i) const {
+    if (data == nullptr) return {};
     return {data + static_cast<int64_t>(i) * vocabulary, static_cast<size_t>(vocabulary)};
   }
 };

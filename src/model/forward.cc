@@ -59,7 +59,8 @@ Forward::Forward(std::shared_ptr<const Model> model, const kernels::Table& table
       precision_(precision),
       kv_type_(kv_type_of(precision, limits.kv_type)),
       limits_(limits),
-      scratch_(std::move(scratch)) {
+      scratch_(std::move(scratch)),
+      search_(pool.threads()) {
   PAWL_CHECK(blocks_.block_bytes() >= layout_.block_bytes());
   for (const RopeConfig& rope : model_->config().ropes)
     ropes_.emplace_back(rope, std::span<const float>());
@@ -159,7 +160,8 @@ void Forward::embed() {
       } else {
         const Matrix& m = weights.output;
         const std::byte* block = m.packed + id / kernels::kRowsPerBlock * m.block_bytes;
-        kernels::unpack_row(m.format, block, id % kernels::kRowsPerBlock, m.cols, x);
+        const std::byte* fine = m.fine + id / kernels::kRowsPerBlock * m.fine_bytes;
+        kernels::unpack_row(m.format, block, id % kernels::kRowsPerBlock, m.cols, x, fine);
       }
       if (config.embedding_scale != 1.0f) table_.scale(x, config.embedding_scale, config.width);
     }
@@ -268,29 +270,6 @@ void Forward::pool_hidden_states() {
     }
   }
   tokens_ = kept;
-}
-
-Logits Forward::project() {
-  const ModelConfig& config = model_->config();
-  const Weights& weights = model_->weights();
-  norm_rows(scratch_.x, weights.output_norm, weights.output_norm_bias, scratch_.normed, tokens_);
-  pool_hidden_states();
-  const int rows = static_cast<int>(tokens_);
-  if (rows == 0) return Logits{nullptr, 0, config.vocabulary};
-  const float* bias = weights.output_bias.empty() ? nullptr : weights.output_bias.data();
-  const Product product{&weights.output, scratch_.logits, bias};
-  multiply(scratch_.normed, rows, {&product, 1});
-  if (config.logit_scale != 1.0f) {
-    pool_.run(int64_t{rows} * config.vocabulary, 4096, [&](int64_t begin, int64_t end, int) {
-      table_.scale(scratch_.logits + begin, config.logit_scale, end - begin);
-    });
-  }
-  if (config.logit_cap > 0) {
-    pool_.run(int64_t{rows} * config.vocabulary, 4096, [&](int64_t begin, int64_t end, int) {
-      table_.soft_cap(scratch_.logits + begin, config.logit_cap, end - begin);
-    });
-  }
-  return Logits{scratch_.logits, rows, config.vocabulary};
 }
 
 }  // namespace pawl::model

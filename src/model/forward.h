@@ -12,6 +12,7 @@
 #include "kv/block_pool.h"
 #include "kv/layout.h"
 #include "model/batch.h"
+#include "model/largest.h"
 #include "model/model.h"
 #include "model/rope.h"
 #include "model/scratch.h"
@@ -46,6 +47,7 @@ class Forward {
   Logits run(const Batch& batch);
 
   const Limits& limits() const { return limits_; }
+  const LargestCounts& largest_counts() const { return search_.counts(); }
 
  private:
   struct Product {
@@ -67,7 +69,6 @@ class Forward {
   void norm_rows(const float* x, const Vector& weight, const Vector& bias, float* out,
                  int64_t rows);
   const float* read_input(const Vector& norm_weight, const Vector& norm_bias);
-  Logits project();
   void pool_hidden_states();
   // products.cc: each product's out[t, r] = weights · x[t], plus bias; all from the same input
   // rows.
@@ -91,6 +92,9 @@ class Forward {
   Input input_of(const float* x, int64_t tokens, std::span<const Product> products);
   void multiply(const Input& input, int64_t tokens, std::span<const Product> products);
   void multiply_piece(const Input& input, const Product& product, const Piece& piece);
+  // projection.cc
+  Logits project();
+  bool find_largest();
   // adapters.cc
   void add_adapters(const float* x, int64_t tokens, const Product& product);
   // attention.cc
@@ -172,6 +176,7 @@ class Forward {
   // Of the batch at hand; in the last layer, of what is left of it.
   std::vector<Segment> segments_;
   int64_t tokens_ = 0;
+  LargestSearch search_;
   const float* sinks_ = nullptr;         // of the layer at hand
   std::vector<int64_t> segment_starts_;  // index of each segment's first token in the batch
 };

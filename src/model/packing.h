@@ -22,14 +22,20 @@ struct Matrix {
   int64_t rows = 0, cols = 0;
   int64_t block_bytes = 0;
   const std::byte* packed = nullptr;
+  // Where the format has the lower bits of codes apart: these, and for each row the upper half of
+  // a float, how far its product without them can be from the whole one (kernels/coarse.h).
+  int64_t fine_bytes = 0;  // of a row-block
+  const std::byte* fine = nullptr;
+  const uint16_t* coarse_errors = nullptr;
   // What adapters add: to each product with x the products scale * up · (down · x), in order.
   std::span<const LowRank> adapters = {};
 
   int64_t row_blocks() const {
     return (rows + kernels::kRowsPerBlock - 1) / kernels::kRowsPerBlock;
   }
-  // Bytes a product has to read.
-  int64_t bytes() const { return row_blocks() * block_bytes; }
+  // Bytes a product has to read, and one without the lower bits.
+  int64_t bytes() const { return row_blocks() * (block_bytes + fine_bytes); }
+  int64_t coarse_bytes() const { return row_blocks() * block_bytes; }
 };
 
 // One adapter's part for one matrix (arXiv 2106.09685 §4.1).
@@ -47,6 +53,8 @@ struct PendingMatrix {
   // The rows stand in runs of `run`, the first rows of which are `apart` rows apart; 0: in one run.
   int64_t run = 0, apart = 0;
   bool has_adapters = false;
+  // Where a format exists for it, with the lower bits of codes apart.
+  bool is_split = false;
 
   int64_t row(int64_t i) const { return first_row + (run == 0 ? i : i / run * apart + i % run); }
 };

@@ -15,7 +15,8 @@ constexpr int64_t kPieceBytes = 32 << 10;
 }  // namespace
 
 int64_t piece_blocks(const Matrix& matrix, int threads) {
-  const int64_t by_bytes = std::max<int64_t>(1, kPieceBytes / matrix.block_bytes);
+  const int64_t by_bytes =
+      std::max<int64_t>(1, kPieceBytes / (matrix.block_bytes + matrix.fine_bytes));
   const int64_t by_threads = std::max<int64_t>(1, matrix.row_blocks() / (4 * threads));
   return std::min(by_bytes, by_threads);
 }
@@ -44,6 +45,7 @@ void Forward::multiply_piece(const Input& input, const Product& product, const P
   kernels::MatmulTile tile{};
   tile.format = m.format;
   tile.w = m.packed + piece.block * m.block_bytes;
+  tile.fine = m.fine + piece.block * m.fine_bytes;
   tile.row_blocks = piece.blocks;
   tile.rows = piece.rows;
   tile.cols = input.cols;

@@ -144,8 +144,10 @@ Result<void> WeightLoader::find_shared() {
   PAWL_TRY(const gguf::TensorView* output,
            tensors_.find("output.weight", {config_.width, config_.vocabulary}, false));
   if (output != nullptr) weights_.embedding = embedding;
-  pending_.push_back(
-      {output != nullptr ? output : embedding, &weights_.output, 0, config_.vocabulary});
+  pending_.push_back({.tensor = output != nullptr ? output : embedding,
+                      .target = &weights_.output,
+                      .rows = config_.vocabulary,
+                      .is_split = true});
   PAWL_TRY(weights_.output_bias, vector("output.bias", config_.vocabulary, row_.output_bias));
   PAWL_TRY_VOID(find_shared_norms());
   if (row_.has_learned_positions) {

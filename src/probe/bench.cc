@@ -28,7 +28,8 @@ std::vector<BenchCase> cases_of(const BenchOptions& options) {
   for (const int64_t depth : options.depths) {
     for (const int64_t batch : options.batches) {
       if (options.steps == 0) continue;
-      cases.push_back({BenchCase::Kind::kDecode, options.steps, batch, depth});
+      const auto kind = options.greedy ? BenchCase::Kind::kGreedy : BenchCase::Kind::kDecode;
+      cases.push_back({kind, options.steps, batch, depth});
     }
   }
   return cases;
@@ -40,11 +41,12 @@ void for_each_pass(const BenchCase& shape, F&& pass) {
   const int64_t chunk = shape.kind == BenchCase::Kind::kPrefill ? kChunk : 1;
   for (int64_t done = 0; done < shape.tokens; done += chunk) {
     const int64_t tokens = std::min(chunk, shape.tokens - done);
-    const bool has_rows = shape.kind == BenchCase::Kind::kDecode || done + tokens == shape.tokens;
+    const bool has_rows = shape.kind != BenchCase::Kind::kPrefill || done + tokens == shape.tokens;
     pass(Pass{.sequences = shape.batch,
               .tokens = tokens,
               .first_position = shape.depth + done,
-              .rows = has_rows ? shape.batch : 0});
+              .rows = has_rows ? shape.batch : 0,
+              .is_greedy = shape.kind == BenchCase::Kind::kGreedy});
   }
 }
 
@@ -67,23 +69,15 @@ class PassCosts {
         kv_type_(runtime.kv_type()) {}
 
   Cost of(const Pass& pass) const { return pass_cost(config_, weights_, kv_type_, pass); }
+  Cost saved_by(const Pass& pass, const GreedyWork& work) const {
+    return saved(config_, weights_, pass, work);
+  }
 
  private:
   const model::ModelConfig& config_;
   WeightBytes weights_;
   kernels::KvType kv_type_;
 };
-
-BenchRow counted(const PassCosts& costs, const BenchCase& shape) {
-  Cost cost;
-  for_each_pass(shape, [&](const Pass& pass) { cost += costs.of(pass); });
-  const auto tokens = static_cast<double>(shape.tokens * shape.batch);
-  BenchRow row;
-  row.shape = shape;
-  row.bytes_per_token = static_cast<double>(cost.bytes) / tokens;
-  row.operations_per_token = static_cast<double>(cost.operations) / tokens;
-  return row;
-}
 
 // What a stretch is measured with, and where its limits are collected.
 class Stopwatch {
@@ -93,11 +87,11 @@ class Stopwatch {
     keep(before_);
   }
 
-  // Runs what costs `cost`, and adds it to the stretch at hand.
+  // Runs what gives its cost, and adds it to the stretch at hand.
   template <typename F>
-  void run(const Cost& cost, F&& work) {
+  void run(F&& work) {
     const int64_t start_ns = clock_.now_ns();
-    work();
+    const Cost cost = work();
     at_hand_.ns += std::max<int64_t>(clock_.now_ns() - start_ns, 1);
     at_hand_.bytes += static_cast<double>(cost.bytes);
     at_hand_.operations += static_cast<double>(cost.operations);
@@ -152,10 +146,70 @@ MachineLimits mean_limits(std::span<const Stretch> stretches) {
   return mean;
 }
 
+// What all repetitions of a case came to.
+struct Measured {
+  std::vector<double> rates, shares;  // of each repetition
+  std::vector<Stretch> stretches;
+  int64_t with_rows = 0, exact_rows = 0;
+
+  void add(const BenchCase& shape, std::span<const Stretch> more) {
+    int64_t ns = 0;
+    for (const Stretch& stretch : more) ns += stretch.ns;
+    rates.push_back(static_cast<double>(shape.tokens * shape.batch) * 1e9 /
+                    static_cast<double>(ns));
+    shares.push_back(reached(more).of_limit);
+    stretches.insert(stretches.end(), more.begin(), more.end());
+  }
+
+  BenchRow row(const BenchCase& shape, int repetitions) const {
+    BenchRow row;
+    row.shape = shape;
+    row.tokens_per_s = spread_of(rates);
+    row.of_limit = spread_of(shares);
+    const auto tokens = static_cast<double>(shape.tokens * shape.batch * repetitions);
+    double bytes = 0, operations = 0;
+    for (const Stretch& stretch : stretches) {
+      bytes += stretch.bytes;
+      operations += stretch.operations;
+    }
+    row.bytes_per_token = bytes / tokens;
+    row.operations_per_token = operations / tokens;
+    row.is_bound_by_reading = reached(stretches).is_bound_by_reading;
+    row.limits = mean_limits(stretches);
+    row.whole_rows = static_cast<double>(with_rows * shape.batch) / tokens;
+    row.exact_rows = static_cast<double>(exact_rows) / tokens;
+    return row;
+  }
+};
+
+// Gives what it cost; a greedy pass is counted in `row`, unless that is null.
+Cost run_pass(const Pass& pass, const PassCosts& costs, PassRunner& sequences, Measured* row) {
+  Cost cost = costs.of(pass);
+  if (!pass.is_greedy) {
+    sequences.run(pass);
+    return cost;
+  }
+  const GreedyWork work = sequences.run_greedy(pass);
+  cost -= costs.saved_by(pass, work);
+  if (row != nullptr) {
+    row->with_rows += work.has_rows ? 1 : 0;
+    row->exact_rows += work.exact_rows;
+  }
+  return cost;
+}
+
 }  // namespace
 
 std::string_view case_name(BenchCase::Kind kind) {
-  return kind == BenchCase::Kind::kPrefill ? "prefill" : "decode";
+  switch (kind) {
+    case BenchCase::Kind::kPrefill:
+      return "prefill";
+    case BenchCase::Kind::kDecode:
+      return "decode";
+    case BenchCase::Kind::kGreedy:
+      return "greedy";
+  }
+  return "";
 }
 
 Spread spread_of(std::vector<double> values) {
@@ -189,8 +243,7 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
   const PassCosts costs(runtime);
   Stopwatch watch(meter, clock);
   const Error cancelled{ErrorCode::kCancelled, "interrupted", ""};
-  std::vector<std::vector<double>> rates(cases.size()), shares(cases.size());
-  std::vector<std::vector<Stretch>> all(cases.size());
+  std::vector<Measured> measured(cases.size());
   for (int round = 0; round <= options.repetitions; ++round) {
     for (size_t i = 0; i < cases.size(); ++i) {
       BenchCase shape = cases[i];
@@ -199,31 +252,21 @@ Result<BenchReport> bench(engine::Runtime& runtime, const BenchOptions& options,
       if (round == 0 && shape.kind == BenchCase::Kind::kDecode) {
         shape.tokens = std::min(shape.tokens, kWarmUpSteps);
       }
+      Measured& row = measured[i];
       for_each_pass(shape, [&](const Pass& pass) {
         if (stop.stop_requested()) return;
-        watch.run(costs.of(pass), [&] { sequences.run(pass); });
+        watch.run([&] { return run_pass(pass, costs, sequences, round > 0 ? &row : nullptr); });
       });
       if (stop.stop_requested()) return cancelled;
       const std::vector<Stretch> stretches = watch.take();
-      if (round == 0) continue;
-      int64_t ns = 0;
-      for (const Stretch& stretch : stretches) ns += stretch.ns;
-      rates[i].push_back(static_cast<double>(shape.tokens * shape.batch) * 1e9 /
-                         static_cast<double>(ns));
-      shares[i].push_back(reached(stretches).of_limit);
-      all[i].insert(all[i].end(), stretches.begin(), stretches.end());
+      if (round > 0) row.add(shape, stretches);
     }
   }
   BenchReport report;
   report.limits = watch.median();
   report.best_read_bytes_per_s = meter.best_read();
   for (size_t i = 0; i < cases.size(); ++i) {
-    BenchRow row = counted(costs, cases[i]);
-    row.tokens_per_s = spread_of(std::move(rates[i]));
-    row.of_limit = spread_of(std::move(shares[i]));
-    row.is_bound_by_reading = reached(all[i]).is_bound_by_reading;
-    row.limits = mean_limits(all[i]);
-    report.rows.push_back(row);
+    report.rows.push_back(measured[i].row(cases[i], options.repetitions));
   }
   return report;
 }

@@ -23,12 +23,13 @@ struct BenchOptions {
   int64_t steps = 128;                    // forward passes of a decode row; 0: no such rows
   std::vector<int64_t> depths = {0};      // positions that are in the cache before
   std::vector<int64_t> batches = {1, 8};  // sequences that decode together
+  bool greedy = false;  // decode: of each row only the largest logit, which is read next
   int repetitions = 5;
   uint64_t seed = 1;  // of the ids
 };
 
 struct BenchCase {
-  enum class Kind { kPrefill, kDecode };
+  enum class Kind { kPrefill, kDecode, kGreedy };
   Kind kind = Kind::kPrefill;
   int64_t tokens = 0;  // of each sequence
   int64_t batch = 1;
@@ -50,8 +51,8 @@ struct Stretch {
   MachineLimits limits;
 };
 
-// The share of the limit that binds: the rate over all stretches, of the mean limit over their time.
-// A mean of the stretches' own shares would be too large, since a limit measured in a few
+// The share of the limit that binds: the rate over all stretches, of the mean limit over their
+// time. A mean of the stretches' own shares would be too large, since a limit measured in a few
 // milliseconds scatters and stands in the denominator.
 struct Reached {
   bool is_bound_by_reading = false;  // else by arithmetic
@@ -62,10 +63,13 @@ Reached reached(std::span<const Stretch> stretches);  // REQUIRES: at least one
 struct BenchRow {
   BenchCase shape;
   Spread tokens_per_s;                                   // of all sequences together
-  double bytes_per_token = 0, operations_per_token = 0;  // probe/cost.h, mean over the row's tokens
+  double bytes_per_token = 0, operations_per_token = 0;  // probe/cost.h, mean over all tokens
   bool is_bound_by_reading = false;
   MachineLimits limits;  // of the row's own time: the mean over its stretches
   Spread of_limit;       // of the repetitions
+  // Of greedy rows, means over their tokens: how often whole rows were computed after all, and how
+  // many of their logits where they were not.
+  double whole_rows = 0, exact_rows = 0;
 
   double bytes_per_s() const { return bytes_per_token * tokens_per_s.median; }
   double operations_per_s() const { return operations_per_token * tokens_per_s.median; }

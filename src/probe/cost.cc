@@ -72,8 +72,23 @@ int64_t output_terms(const model::ModelConfig& c, const model::LayerConfig& laye
 }  // namespace
 
 WeightBytes weight_bytes(const model::Model& model) {
-  const int64_t output = model.weights().output.bytes();
-  return {model.step_weight_bytes() - output, output};
+  const model::Matrix& m = model.weights().output;
+  const int64_t errors = m.coarse_errors == nullptr ? 0 : m.rows * int64_t{sizeof(uint16_t)};
+  return {.layers = model.step_weight_bytes() - m.bytes(),
+          .output = m.bytes(),
+          .coarse = m.coarse_bytes() + errors,
+          .output_row = static_cast<double>(m.bytes()) / static_cast<double>(m.rows)};
+}
+
+Cost saved(const model::ModelConfig& config, const WeightBytes& weights, const Pass& pass,
+           const GreedyWork& work) {
+  if (work.has_rows) {
+    const int64_t searched = 2 * pass.rows * config.width * config.vocabulary;
+    return work.fell_back ? Cost{-weights.coarse, -searched} : Cost{};
+  }
+  const int64_t terms = work.exact_rows * config.width;
+  const auto rows = static_cast<double>(work.exact_rows) * weights.output_row;
+  return {weights.output - weights.coarse - static_cast<int64_t>(rows), -2 * terms};
 }
 
 Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, kernels::KvType kv,

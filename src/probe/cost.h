@@ -16,12 +16,22 @@ struct Pass {
   int64_t tokens = 1;          // of each sequence
   int64_t first_position = 0;  // of these tokens
   int64_t rows = 1;            // of logits, of all sequences together
+  bool is_greedy = false;      // of each row only the largest logit
+};
+
+// How a greedy pass found its tokens.
+struct GreedyWork {
+  bool has_rows = false;   // the whole rows were computed
+  bool fell_back = false;  // after looking for a shorter way
+  int64_t exact_rows = 0;  // else: rows of the vocabulary that were computed in full, for all
 };
 
 // Bytes of weights as the kernels read them.
 struct WeightBytes {
   int64_t layers = 0;
   int64_t output = 0;  // the projection onto the vocabulary, read where logits are asked for
+  int64_t coarse = 0;  // what of it is read at least where only the largest is
+  double output_row = 0;
 };
 WeightBytes weight_bytes(const model::Model& model);
 
@@ -34,11 +44,20 @@ struct Cost {
     operations += other.operations;
     return *this;
   }
+  Cost& operator-=(const Cost& other) {
+    bytes -= other.bytes;
+    operations -= other.operations;
+    return *this;
+  }
 };
 
 // Embedding rows, norms and activations are left out: they are less than a hundredth; and so are
 // adapters.
 Cost pass_cost(const model::ModelConfig& config, const WeightBytes& weights, kernels::KvType kv,
                const Pass& pass);
+
+// What a greedy pass saved of it.
+Cost saved(const model::ModelConfig& config, const WeightBytes& weights, const Pass& pass,
+           const GreedyWork& work);
 
 }  // namespace pawl::probe

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/rng.h"
 #include "kv/layout.h"
+#include "policy/row_math.h"
 
 namespace pawl::probe {
 
@@ -81,7 +83,7 @@ bool PassRunner::fill(int64_t sequences, int64_t depth, const std::stop_token& s
 }
 
 // The pass on sequences from `first` on.
-void PassRunner::run_from(int64_t first, const Pass& pass) {
+model::Logits PassRunner::run_from(int64_t first, const Pass& pass) {
   segments_.clear();
   for (int64_t s = first; s < first + pass.sequences; ++s) {
     const std::span<const base::TokenId> ids(
@@ -90,8 +92,30 @@ void PassRunner::run_from(int64_t first, const Pass& pass) {
     segments_.push_back({pass.first_position, ids, pass.rows > 0 ? 1 : 0,
                          &tables_[static_cast<size_t>(s)],
                          states_.state(static_cast<kv::StateId>(s))});
+    segments_.back().only_largest = pass.is_greedy;
   }
-  forward_.run({segments_});
+  return forward_.run({segments_});
+}
+
+GreedyWork PassRunner::run_greedy(const Pass& pass) {
+  PAWL_CHECK(pass.is_greedy && pass.rows == pass.sequences);
+  const model::LargestCounts before = forward_.largest_counts();
+  const model::Logits logits = run_from(0, pass);
+  const model::LargestCounts& after = forward_.largest_counts();
+  const GreedyWork work{.has_rows = logits.largest.empty(),
+                        .fell_back = after.fell_back > before.fell_back,
+                        .exact_rows = after.exact_rows - before.exact_rows};
+  const int64_t next = pass.first_position + pass.tokens;
+  // Rows that nobody tried to avoid are not looked through either: the choice is not measured.
+  if (next == limits_.positions || (work.has_rows && !work.fell_back)) return work;
+  for (int64_t s = 0; s < pass.sequences; ++s) {
+    const auto row = static_cast<size_t>(s);
+    const size_t id = work.has_rows ? policy::find_largest(logits.row(static_cast<int>(s))).index
+                                    : static_cast<size_t>(logits.largest[row].id);
+    ids_[static_cast<size_t>(s * limits_.positions + next)] =
+        static_cast<base::TokenId>(id < static_cast<size_t>(logits.vocabulary) ? id : 0);
+  }
+  return work;
 }
 
 }  // namespace pawl::probe

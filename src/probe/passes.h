@@ -23,8 +23,9 @@ struct PassLimits {
 };
 
 // What stands at a position of a sequence is always the same id, so keys and values that one pass
-// leaves behind are those that any other would compute. Layers with a state go on from whatever
-// pass came last, which changes no time.
+// leaves behind are those that any other would compute; but for what greedy passes append, each
+// reading what the one before it chose. Layers with a state go on from whatever pass came last.
+// None of it changes a time.
 class PassRunner {
  public:
   // runtime: outlives the runner. seed: of the ids, which are random. Errors: kInvalidArgument for
@@ -36,6 +37,9 @@ class PassRunner {
   // pass have been computed
   void run(const Pass& pass) { run_from(0, pass); }
 
+  // A greedy pass: the tokens that it finds stand at the next position of their sequences.
+  GreedyWork run_greedy(const Pass& pass);
+
   // Computes the first `depth` positions of the first `sequences` sequences where they are missing.
   // False when stopped.
   bool fill(int64_t sequences, int64_t depth, const std::stop_token& stop);
@@ -43,7 +47,7 @@ class PassRunner {
  private:
   PassRunner(std::unique_ptr<kv::BlockPool> blocks, kv::StatePool states, model::Forward forward,
              const PassLimits& limits, uint64_t seed, int64_t vocabulary);
-  void run_from(int64_t first, const Pass& pass);
+  model::Logits run_from(int64_t first, const Pass& pass);
 
   std::unique_ptr<kv::BlockPool> blocks_;
   kv::StatePool states_;  // [sequences]

@@ -85,7 +85,7 @@ prometheus::MetricFamily family_of(MetricId id, double value) {
 
 void add_engine(std::vector<prometheus::MetricFamily>& families, const engine::EngineStats& stats) {
   const int64_t used = stats.kv_blocks - stats.kv_blocks_free - stats.kv_blocks_evictable;
-  const std::array<std::pair<MetricId, int64_t>, 12> values = {{
+  const std::array<std::pair<MetricId, int64_t>, 15> values = {{
       {MetricId::kRunning, stats.running},
       {MetricId::kWaiting, stats.waiting},
       {MetricId::kKvBlocks, stats.kv_blocks},
@@ -98,6 +98,9 @@ void add_engine(std::vector<prometheus::MetricFamily>& families, const engine::E
       {MetricId::kGenerationTokens, stats.completion_tokens},
       {MetricId::kPreemptions, stats.preemptions},
       {MetricId::kSteps, stats.steps},
+      {MetricId::kLargestFound, stats.largest.found},
+      {MetricId::kLargestFellBack, stats.largest.fell_back},
+      {MetricId::kLargestRows, stats.largest.exact_rows},
   }};
   for (const auto& [id, value] : values) {
     families.push_back(family_of(id, static_cast<double>(value)));
@@ -113,6 +116,7 @@ class StepMeter final : public engine::StepObserver {
       : time_(histogram(registry, MetricId::kStepTime)),
         tokens_(histogram(registry, MetricId::kStepTokens)) {}
 
+  bool needs_rows() const override { return false; }
   void on_step(const engine::StepRecord& record) override {
     size_t tokens = 0;
     for (const engine::StepRow& row : record.rows) tokens += row.inputs.size();

@@ -39,6 +39,12 @@ constexpr std::array kTable = {
               "Times that a sequence gave its KV blocks up and waited again"},
     MetricRow{"pawl_engine_steps_total", kCounter, "steps", "",
               "Turns of the engine's loop with a forward pass"},
+    MetricRow{"pawl_greedy_shortcuts_total", kCounter, "passes", "",
+              "Passes that found the largest logit without computing all of them"},
+    MetricRow{"pawl_greedy_fallbacks_total", kCounter, "passes", "",
+              "Passes that tried to and computed all logits after all"},
+    MetricRow{"pawl_greedy_exact_rows_total", kCounter, "rows", "",
+              "Rows of the vocabulary that the former computed in full"},
 
     MetricRow{"pawl_engine_step_time_seconds", kHistogram, "seconds", "",
               "Forward pass and choice of tokens of one step"},

@@ -23,6 +23,9 @@ enum class MetricId : size_t {
   kGenerationTokens,
   kPreemptions,
   kSteps,
+  kLargestFound,
+  kLargestFellBack,
+  kLargestRows,
   // as they happen
   kStepTime,
   kStepTokens,

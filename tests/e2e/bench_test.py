@@ -4,7 +4,9 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
+import tempfile
 
 from pawl_testing import PawlTest, main
 
@@ -69,6 +71,30 @@ class Bench(PawlTest):
         self.assertIn("GB/s", result.stdout)
         kinds = [line.split()[0] for line in result.stdout.splitlines() if " % of " in line]
         self.assertEqual(kinds, ["prefill", "decode", "decode"])
+
+    def test_greedy_rows_count_what_was_computed(self):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        model = folder / "q8_0.gguf"
+        self.assert_done(self.pawl("quantize", "-m", TINY, "-o", model, "--type", "q8_0", "--pure"))
+        result = self.pawl("bench", "-m", model, "-p", "0", "-n", "16", "-b", "1,2", "-r", "2", "--greedy", "--json")
+        self.assert_done(result)
+        greedy, pair = json.loads(result.stdout)["rows"]
+        self.assertEqual([(row["test"], row["batch"]) for row in (greedy, pair)], [("greedy", 1), ("greedy", 2)])
+        self.assertTrue(all(0 <= row["whole_rows"] <= 1 for row in (greedy, pair)))
+        rows = json.loads(self.bench("-p", "16", "-n", "2", "-r", "1", "--json").stdout)["rows"]
+        self.assertFalse([row for row in rows if "whole_rows" in row])
+        self.assertGreater(greedy["whole_rows"] + greedy["exact_rows"], 0, greedy)
+        # Codes of 8 bits and a 16-bit scale for 32 of them; of the output 5 bits, a bound per row and the exact rows.
+        weights = 2 * LAYER_WEIGHTS * 34 / 32
+        context = sum(range(1, 17)) / 16 * KV_BYTES
+        whole = OUTPUT_WEIGHTS * 34 / 32
+        coarse = OUTPUT_WEIGHTS * 22 / 32 + 2 * 512
+        expected = weights + context + coarse + greedy["exact_rows"] * whole / 512 + greedy["whole_rows"] * whole
+        self.assertAlmostEqual(greedy["bytes_per_token"], expected, delta=16)
+        table = self.pawl("bench", "-m", model, "-p", "0", "-n", "4", "-b", "1", "-r", "1", "--greedy")
+        self.assert_done(table)
+        self.assertRegex(table.stdout, r"greedy .*\n +of a row's logits \d+ in full; the whole row in \d+\.\d % of the passes")
 
     def test_a_variant_can_be_forced(self):
         result = self.pawl("bench", "-m", TINY, "-p", "4", "-n", "0", "-r", "1", "--json", PAWL_ISA="scalar")

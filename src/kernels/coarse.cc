@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/coarse.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/dequantize.h"
+#include "kernels/kernels.h"
+
+namespace pawl::kernels {
+namespace {
+
+// Above what rounding can add to a sum of squares in double precision, and to its root.
+constexpr double kSlack = 1 + 1e-6;
+constexpr double kFloatStep = 0x1p-24;  // half a unit in the last place of 1
+
+struct Squares {
+  int32_t left_out, whole;
+};
+
+// Of a group's 32 codes: the squares of what Q8_0Coarse leaves out, and of the codes.
+Squares squares_of(const int8_t* codes) {
+  Squares sum = {};
+  for (int i = 0; i < 32; ++i) {
+    const int code = codes[i], left_out = (code & 7) - 4;
+    sum.left_out += left_out * left_out;
+    sum.whole += code * code;
+  }
+  return sum;
+}
+
+float row_error(const std::byte* row, int64_t cols) {
+  constexpr int kGroupBytes = 34;
+  double left_out = 0, whole = 0;
+  for (int64_t g = 0; g < cols / 32; ++g) {
+    uint16_t half;
+    int8_t codes[32];
+    std::memcpy(&half, row + g * kGroupBytes, 2);
+    std::memcpy(codes, row + g * kGroupBytes + 2, sizeof(codes));
+    const Squares squares = squares_of(codes);
+    const double scale = half_to_float(half);
+    left_out += scale * scale * squares.left_out;
+    whole += scale * scale * squares.whole;
+  }
+  // A product takes three roundings a group, each of at most half a step of a sum of terms whose
+  // magnitudes add up to the lengths' product; both products, and what is done with their bound.
+  const double roundings = 2 * 3 * static_cast<double>(cols / 32) + 16;
+  const double coarse = std::sqrt(whole) + std::sqrt(left_out);  // at least its length
+  const double error = std::sqrt(left_out) + roundings * kFloatStep * coarse;
+  return std::isfinite(error) ? static_cast<float>(error * kSlack) : HUGE_VALF;
+}
+
+}  // namespace
+
+void coarse_errors(const std::byte* const rows[kRowsPerBlock], int64_t cols,
+                   float out[kRowsPerBlock]) {
+  for (int i = 0; i < kRowsPerBlock; ++i)
+    out[i] = rows[i] == nullptr ? 0 : row_error(rows[i], cols);
+}
+
+float a8_length(const std::byte* row, int64_t n) {
+  double sum = 0;
+  for (int64_t g = 0; g < n / 32; ++g) {
+    float scale;
+    int8_t codes[32];
+    std::memcpy(&scale, row + a8_scale_offset(n) + 4 * g, sizeof(scale));
+    std::memcpy(codes, row + 32 * g, sizeof(codes));
+    int32_t squares = 0;
+    for (const int8_t code : codes) squares += code * code;
+    sum += static_cast<double>(scale) * scale * squares;
+  }
+  return static_cast<float>(std::sqrt(sum) * kSlack);
+}
+
+}  // namespace pawl::kernels

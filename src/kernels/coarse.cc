@@ -60,14 +60,11 @@ void coarse_errors(const std::byte* const rows[kRowsPerBlock], int64_t cols,
 
 float a8_length(const std::byte* row, int64_t n) {
   double sum = 0;
+  const auto* groups = reinterpret_cast<const A8Group*>(row);
   for (int64_t g = 0; g < n / 32; ++g) {
-    float scale;
-    int8_t codes[32];
-    std::memcpy(&scale, row + a8_scale_offset(n) + 4 * g, sizeof(scale));
-    std::memcpy(codes, row + 32 * g, sizeof(codes));
     int32_t squares = 0;
-    for (const int8_t code : codes) squares += code * code;
-    sum += static_cast<double>(scale) * scale * squares;
+    for (const int8_t code : groups[g].q) squares += code * code;
+    sum += static_cast<double>(groups[g].scale) * groups[g].scale * squares;
   }
   return static_cast<float>(std::sqrt(sum) * kSlack);
 }

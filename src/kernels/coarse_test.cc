@@ -36,7 +36,7 @@ std::vector<float> errors_of(const TestMatrix& w) {
 std::vector<std::byte> quantised(const std::vector<float>& x) {
   const auto n = static_cast<int64_t>(x.size());
   std::vector<std::byte> row(static_cast<size_t>(a8_row_bytes(n)));
-  choose_table("scalar").value()->quantize_a8(x.data(), 0, n, n, row.data());
+  choose_table("scalar").value()->quantize_a8(x.data(), n, row.data());
   return row;
 }
 

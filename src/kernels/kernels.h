@@ -21,17 +21,21 @@
 namespace pawl::kernels {
 
 // ---- activations in 8 bits -----------------------------------------------------------------------------------
-// A quantised row of n activations (n a multiple of 32), 64-byte aligned parts one after the other:
-//   int8 q[n] padded to 64 | f32 scale[n/32] padded to 64 | int16 sum[n/16] padded to 64 (of q, per 16 columns)
-//   | int32 total[n/32][3] padded to 64 (-128 times the sum of q, per group: of all, of the first 16, of the last)
-// Per group of 32: amax = max |x|, taken for 0 below 1e-30; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
+// A quantised row of n activations (n a multiple of 32) is n / 32 groups, each in a cache line of its own: what goes with
+// a group of weights has one address and costs one miss.
+// Per group: amax = max |x|, taken for 0 below 1e-30; scale = amax / 127; inverse = amax == 0 ? 0 : 127 / amax;
 // q = x * inverse, to nearest, ties to even (|q| <= 127). A group that holds NaN or infinity gives q = 0, scale = NaN.
 // Sums of 16 bits: a group's two are one 32-bit word, which one multiply-add of pairs turns into either or both.
 // Totals: where a code with an offset of 128 has its sum start, without an instruction.
-int64_t a8_row_bytes(int64_t n);
-int64_t a8_scale_offset(int64_t n);
-int64_t a8_sum_offset(int64_t n);
-int64_t a8_total_offset(int64_t n);
+struct A8Group {
+  int8_t q[32];
+  float scale;
+  int16_t sum[2];    // of q, of the first and the last 16
+  int32_t total[3];  // -128 times the sum of q: of all, of the first 16, of the last
+  int32_t unused[3];
+};
+static_assert(sizeof(A8Group) == 64);
+constexpr int64_t a8_row_bytes(int64_t n) { return n / 32 * static_cast<int64_t>(sizeof(A8Group)); }
 
 // ---- matrix product ------------------------------------------------------------------------------------------
 // out[t, r] = sum over columns of w[r, c] * x[t, c], for the row-blocks of one tile.
@@ -143,9 +147,8 @@ struct Table {
   const char* name;  // "scalar", "avx2", "avx512", "avx512vnni"
 
   // ---- matrices
-  // Columns [first, first + count) of a row of n, x the first of them; the others stay as they are. first, count:
-  // multiples of 32. out: the row, a8_row_bytes(n), 64-byte aligned. Threads: any number at once, on other columns.
-  void (*quantize_a8)(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out);
+  // count activations, a multiple of 32, to as many A8Group as that gives; out 4-byte aligned.
+  void (*quantize_a8)(const float* x, int64_t count, std::byte* out);
   // w has planes. Per row and token, from acc = 0, for each 32 columns in order:
   //   isum = exact integer sum of (weight code - offset) * q, w_scale = d or d * sc (exact in f32);
   //   p = float(isum) * w_scale; where 16 columns share a scale (Q6_K Q3_K Q2_K), of the first 16, and then

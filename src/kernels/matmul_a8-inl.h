@@ -21,57 +21,54 @@
 namespace pawl::kernels {
 namespace {
 
-// One token's part of a quantised matrix of activations, at a group.
-struct TokenGroup {
-  const std::byte* q;       // 32 codes
-  const std::byte* scale;   // a float
-  const std::byte* sums;    // two int16
-  const std::byte* totals;  // three int32
-
-  PAWL_INLINE TokenGroup at_group(int64_t g) const {
-    return {q + 32 * g, scale + 4 * g, sums + 4 * g, totals + 12 * g};
-  }
-  PAWL_INLINE TokenGroup later(int64_t bytes) const {
-    return {q + bytes, scale + bytes, sums + bytes, totals + bytes};
-  }
-};
+// What V reads and writes are bytes.
+template <class T>
+PAWL_INLINE inline const std::byte* bytes_of(const T& field) {
+  return reinterpret_cast<const std::byte*>(&field);
+}
+template <class T>
+PAWL_INLINE inline std::byte* bytes_of(T& field) {
+  return reinterpret_cast<std::byte*>(&field);
+}
 
 // The sum of the codes of steps [begin, end), times 1 or, with kTopOfByte, times -128.
 template <class V, int begin, int end>
-PAWL_INLINE inline typename V::Ints activation_sum(const TokenGroup& x) {
+PAWL_INLINE inline typename V::Ints activation_sum(const A8Group& x) {
   if constexpr (V::kTopOfByte) {
-    return V::broadcast_int(x.totals + (begin > 0 ? 8 : (end < 8 ? 4 : 0)));
+    return V::broadcast_int(bytes_of(x.total[begin > 0 ? 2 : (end < 8 ? 1 : 0)]));
   } else {
-    return V::template pair_sum < begin == 0 ? 1 : 0, end == 8 ? 1 : 0 > (x.sums);
+    return V::template pair_sum < begin == 0 ? 1 : 0, end == 8 ? 1 : 0 > (bytes_of(x.sum[0]));
   }
 }
 
 // Steps [begin, end) of a group: the sum of (code - offset) * q as a float.
 template <class V, int I, int kTokens, int begin, int end>
-PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const TokenGroup& x) {
+PAWL_INLINE inline typename V::Floats code_sum(const GroupWeights<V>& w, const A8Group& x) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   constexpr int kOffset = code_offset<V>(kFormat);
   typename V::Ints sum = V::zero_ints();
   if constexpr (starts_from_total<V>(kFormat)) {
     sum = activation_sum<V, begin, end>(x);
   } else if constexpr (kOffset != 0) {
-    sum = V::template pair_sum < begin == 0 ? -kOffset : 0, end == 8 ? -kOffset : 0 > (x.sums);
+    sum = V::template pair_sum < begin == 0 ? -kOffset : 0,
+    end == 8 ? -kOffset : 0 > (bytes_of(x.sum[0]));
   }
   constexpr bool kIsWide = kFormat.code_book != nullptr ? kFormat.offset == 0 : kFormat.bits() == 8;
   constexpr int kLargest =
       kIsWide ? 128 : (kFormat.code_book != nullptr ? 2 * kFormat.offset : kFormat.max_code());
   if constexpr (keeps_upper_nibbles<V, I, kTokens>()) {
-    const typename V::Ints upper = V::template dot<kLargest, 4, end>(w.code, x.q, V::zero_ints());
-    sum = V::template dot<kLargest, begin, 4>(w.code, x.q, sum);
+    const typename V::Ints upper =
+        V::template dot<kLargest, 4, end>(w.code, bytes_of(x.q[0]), V::zero_ints());
+    sum = V::template dot<kLargest, begin, 4>(w.code, bytes_of(x.q[0]), sum);
     return V::to_floats(V::add_ints(sum, V::template divide_by_power<4>(upper)));
   } else {
-    return V::to_floats(V::template dot<kLargest, begin, end>(w.code, x.q, sum));
+    return V::to_floats(V::template dot<kLargest, begin, end>(w.code, bytes_of(x.q[0]), sum));
   }
 }
 
 // The definition's step: acc + this group of 32 columns.
 template <class V, int I, int kTokens>
-PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const TokenGroup& x,
+PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const A8Group& x,
                                                 typename V::Floats acc) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   typename V::Floats p;
@@ -88,7 +85,7 @@ PAWL_INLINE inline typename V::Floats add_group(const GroupWeights<V>& w, const 
       p = V::fma(V::to_floats(activation_sum<V, 0, 8>(x)), w.minimum[0], p);
     }
   }
-  return V::fma(p, V::broadcast(x.scale), acc);
+  return V::fma(p, V::broadcast(bytes_of(x.scale)), acc);
 }
 
 // kLanes rows of a block times kTokens tokens.
@@ -96,21 +93,18 @@ struct LanesArguments {
   const std::byte* block;
   const std::byte* fine;
   int64_t groups;
-  int lane;  // of the block's 16
-  int rows;  // of the lanes, that are written
-  TokenGroup x;
-  int64_t x_row_bytes;
+  int lane;          // of the block's 16
+  int rows;          // of the lanes, that are written
+  const A8Group* x;  // of the first token
+  int64_t x_groups;  // from token to token
   float* out;
   int64_t out_stride;
 };
 
 // The next eight groups. Long rows of activations do not stay in the first cache beside the
 // weights; fetched line by line they would take the processor off the stream of weights.
-PAWL_INLINE inline void ask_for_activations(const TokenGroup& x) {
-  unrolled<4>([&](auto i) PAWL_INLINE { __builtin_prefetch(x.q + 64 * i); });
-  unrolled<2>([&](auto i) PAWL_INLINE { __builtin_prefetch(x.totals + 64 * i); });
-  __builtin_prefetch(x.scale);
-  __builtin_prefetch(x.sums);
+PAWL_INLINE inline void ask_for_activations(const A8Group* x) {
+  unrolled<8>([&](auto i) PAWL_INLINE { __builtin_prefetch(x + i); });
 }
 
 template <class V, int I, int kTokens>
@@ -128,17 +122,17 @@ void lanes_times_tokens(const LanesArguments& a) {
       ask_for_page(span);
       if constexpr (kFormat.fine == Fine::kRead) ask_for_page(fine);
     }
-    if constexpr (kSpanGroups == 8 && kTokens == 1) ask_for_activations(a.x.at_group(g));
+    if constexpr (kSpanGroups == 8 && kTokens == 1) ask_for_activations(a.x + g);
     for (int64_t k = 0; k < kSpanGroups && g < a.groups; ++k, ++g) {
       if constexpr (kTokens > kFewTokens) ask_for_lines<I>(span, fine, k);
       GroupWeights<V> w;
       read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, fine + 4 * a.lane, w);
       fine += kFormat.fine_bytes();
       read_scales<V, I>(span, head, k, a.lane, w);
-      TokenGroup x = a.x.at_group(g);
+      const A8Group* x = a.x + g;
       unrolled<kTokens>([&](auto t) PAWL_INLINE {
-        acc[t] = add_group<V, I, kTokens>(w, x, acc[t]);
-        x = x.later(a.x_row_bytes);
+        acc[t] = add_group<V, I, kTokens>(w, *x, acc[t]);
+        x += a.x_groups;
       });
     }
   }
@@ -151,7 +145,7 @@ template <class V, int I, int kTokens>
 PAWL_INLINE inline void token_tiles(LanesArguments& a, int64_t tokens) {
   for (; tokens >= kTokens; tokens -= kTokens) {
     lanes_times_tokens<V, I, kTokens>(a);
-    a.x = a.x.later(kTokens * a.x_row_bytes);
+    a.x += kTokens * a.x_groups;
     a.out += kTokens * a.out_stride;
   }
   if constexpr (kTokens > 1) token_tiles<V, I, kTokens / 2>(a, tokens);
@@ -162,8 +156,6 @@ void matmul_planes(const MatmulTile& tile) {
   constexpr PlaneFormat kFormat = kPlaneFormats[I];
   const int64_t block_bytes = packed_block_bytes(kFormat.format, tile.cols);
   const int64_t fine_bytes = fine_block_bytes(kFormat.format, tile.cols);
-  const TokenGroup x = {tile.x, tile.x + a8_scale_offset(tile.cols),
-                        tile.x + a8_sum_offset(tile.cols), tile.x + a8_total_offset(tile.cols)};
   for (int64_t row = 0; row < tile.rows; row += V::kLanes) {
     const std::byte* block = tile.w + row / kRowsPerBlock * block_bytes;
     const int64_t rows_left = tile.rows - row;
@@ -173,8 +165,8 @@ void matmul_planes(const MatmulTile& tile) {
         .groups = tile.cols / 32,
         .lane = static_cast<int>(row % kRowsPerBlock),
         .rows = static_cast<int>(rows_left < V::kLanes ? rows_left : V::kLanes),
-        .x = x,
-        .x_row_bytes = tile.x_row_bytes,
+        .x = reinterpret_cast<const A8Group*>(tile.x),
+        .x_groups = tile.x_row_bytes / static_cast<int64_t>(sizeof(A8Group)),
         .out = tile.out + row,
         .out_stride = tile.out_stride,
     };
@@ -190,16 +182,14 @@ void matmul_a8(const MatmulTile& tile) {
 }
 
 template <class V>
-void quantize_a8(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out) {
-  std::byte* scale = out + a8_scale_offset(n);
-  std::byte* sums = out + a8_sum_offset(n);
-  std::byte* totals = out + a8_total_offset(n);
-  for (int64_t g = first / 32; g < (first + count) / 32; ++g, x += 32) {
-    V::quantize_group(x, out + 32 * g, scale + 4 * g, sums + 4 * g);
-    int16_t pair[2];
-    __builtin_memcpy(pair, sums + 4 * g, sizeof(pair));
-    const int32_t total[3] = {-128 * (pair[0] + pair[1]), -128 * pair[0], -128 * pair[1]};
-    __builtin_memcpy(totals + 12 * g, total, sizeof(total));
+void quantize_a8(const float* x, int64_t count, std::byte* out) {
+  auto* groups = reinterpret_cast<A8Group*>(out);
+  for (int64_t g = 0; g < count / 32; ++g, x += 32) {
+    A8Group& group = groups[g];
+    V::quantize_group(x, bytes_of(group.q[0]), bytes_of(group.scale), bytes_of(group.sum[0]));
+    group.total[0] = -128 * (group.sum[0] + group.sum[1]);
+    group.total[1] = -128 * group.sum[0];
+    group.total[2] = -128 * group.sum[1];
   }
 }
 

@@ -177,7 +177,7 @@ void run_case(benchmark::State& state, Shape shape, int64_t tokens, int threads)
     if (shape.is_f32) {
       std::memcpy(rows.data() + t * row_bytes, from, static_cast<size_t>(row_bytes));
     } else {
-      table().quantize_a8(from, 0, shape.cols, shape.cols, rows.data() + t * row_bytes);
+      table().quantize_a8(from, shape.cols, rows.data() + t * row_bytes);
     }
   }
   std::vector<float> out(static_cast<size_t>(tokens * shape.rows));
@@ -245,7 +245,7 @@ void run_pack(benchmark::State& state, Format format, int threads) {
 void run_quantize(benchmark::State& state) {
   std::vector<float> x(8192, 1.5F);
   AlignedBytes out(a8_row_bytes(8192));
-  for (auto _ : state) table().quantize_a8(x.data(), 0, 8192, 8192, out.data());
+  for (auto _ : state) table().quantize_a8(x.data(), 8192, out.data());
   state.SetBytesProcessed(state.iterations() * 8192 * 4);
 }
 

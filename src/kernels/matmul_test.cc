@@ -37,15 +37,16 @@ struct Activations {
   void quantize() {
     const Table& scalar = *choose_table("scalar").value();
     for (int64_t t = 0; t < tokens; ++t) {
-      scalar.quantize_a8(x.data() + t * cols, 0, cols, cols, a8.data() + t * a8_row_bytes(cols));
+      scalar.quantize_a8(x.data() + t * cols, cols, a8.data() + t * a8_row_bytes(cols));
     }
+  }
+  const A8Group* groups(int64_t t) const {
+    return reinterpret_cast<const A8Group*>(a8.data() + t * a8_row_bytes(cols));
   }
   // What token t's quantised row stands for.
   double value(int64_t t, int64_t c) const {
-    const std::byte* row = a8.data() + t * a8_row_bytes(cols);
-    float scale;
-    std::memcpy(&scale, row + a8_scale_offset(cols) + c / 32 * 4, 4);
-    return static_cast<double>(static_cast<int8_t>(row[c])) * scale;
+    const A8Group& group = groups(t)[c / 32];
+    return static_cast<double>(group.q[c % 32]) * group.scale;
   }
 };
 
@@ -164,14 +165,11 @@ TEST(MatmulDefinition, QuantisedSumsAreThoseOfTheCodes) {
   const Activations x(1, 96, 1.0F, random);
   for (int64_t h = 0; h < 6; ++h) {
     int expected = 0;
-    for (int64_t c = 16 * h; c < 16 * h + 16; ++c) expected += static_cast<int8_t>(x.a8.data()[c]);
-    int16_t sum;
-    std::memcpy(&sum, x.a8.data() + a8_sum_offset(96) + 2 * h, 2);
-    EXPECT_EQ(sum, expected);
-    int32_t totals[3];
-    std::memcpy(totals, x.a8.data() + a8_total_offset(96) + 12 * (h / 2), sizeof(totals));
-    EXPECT_EQ(totals[1 + h % 2], -128 * expected);
-    EXPECT_EQ(totals[0], totals[1] + totals[2]);
+    const A8Group& group = x.groups(0)[h / 2];
+    for (int64_t i = 0; i < 16; ++i) expected += group.q[16 * (h % 2) + i];
+    EXPECT_EQ(group.sum[h % 2], expected);
+    EXPECT_EQ(group.total[1 + h % 2], -128 * expected);
+    EXPECT_EQ(group.total[0], group.total[1] + group.total[2]);
   }
 }
 
@@ -311,11 +309,11 @@ TEST_P(MatmulVariant, QuantisesToTheSameBytes) {
         for (float& value : x) value = normal(random);
         x[static_cast<size_t>(random() % static_cast<uint64_t>(n))] = special;
         AlignedBytes expected(a8_row_bytes(n)), actual(a8_row_bytes(n));
-        scalar.quantize_a8(x.data(), 0, n, n, expected.data());
+        scalar.quantize_a8(x.data(), n, expected.data());
         // In two parts, as threads do.
         const int64_t part = n / 64 * 32;
-        table().quantize_a8(x.data() + part, part, n - part, n, actual.data());
-        table().quantize_a8(x.data(), 0, part, n, actual.data());
+        table().quantize_a8(x.data() + part, n - part, actual.data() + a8_row_bytes(part));
+        table().quantize_a8(x.data(), part, actual.data());
         ASSERT_EQ(std::memcmp(expected.data(), actual.data(), static_cast<size_t>(a8_row_bytes(n))),
                   0)
             << n << " of " << magnitude << " with " << special;
@@ -329,7 +327,7 @@ TEST_P(MatmulVariant, TiesQuantiseToEven) {
   x[0] = 127.0F;
   x[1] = 2.5F, x[2] = 3.5F, x[3] = -0.5F, x[4] = -1.5F, x[5] = -127.0F;
   AlignedBytes row(a8_row_bytes(32));
-  table().quantize_a8(x.data(), 0, 32, 32, row.data());
+  table().quantize_a8(x.data(), 32, row.data());
   const int expected[] = {127, 2, 4, 0, -2, -127};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<int8_t>(row.data()[i]), expected[i]);
 }

@@ -14,36 +14,11 @@
 namespace pawl::kernels {
 
 namespace {
-int64_t round_up_64(int64_t n) {
-  return (n + 63) / 64 * 64;
-}
-}  // namespace
-
-int64_t a8_scale_offset(int64_t n) {
-  return round_up_64(n);
-}
-int64_t a8_sum_offset(int64_t n) {
-  return a8_scale_offset(n) + round_up_64(n / 32 * 4);
-}
-int64_t a8_total_offset(int64_t n) {
-  return a8_sum_offset(n) + round_up_64(n / 16 * 2);
-}
-int64_t a8_row_bytes(int64_t n) {
-  return a8_total_offset(n) + round_up_64(n / 32 * 12);
-}
-
-namespace {
 
 constexpr float kSmallestAmax = 1e-30f;
 
-struct QuantizedGroup {
-  int8_t q[32];
-  float scale;
-  int16_t sum[2];
-};
-
-QuantizedGroup quantize_group(const float* x) {
-  QuantizedGroup out = {};
+A8Group quantize_group(const float* x) {
+  A8Group out = {};
   float amax = 0;
   for (int i = 0; i < 32; ++i) {
     if (!std::isfinite(x[i])) {
@@ -62,34 +37,25 @@ QuantizedGroup quantize_group(const float* x) {
   return out;
 }
 
-void quantize_a8(const float* x, int64_t first, int64_t count, int64_t n, std::byte* out) {
-  for (int64_t g = first / 32; g < (first + count) / 32; ++g, x += 32) {
-    const QuantizedGroup group = quantize_group(x);
-    std::memcpy(out + 32 * g, group.q, sizeof(group.q));
-    std::memcpy(out + a8_scale_offset(n) + 4 * g, &group.scale, sizeof(group.scale));
-    std::memcpy(out + a8_sum_offset(n) + 4 * g, group.sum, sizeof(group.sum));
-    const int32_t total[3] = {-128 * (group.sum[0] + group.sum[1]), -128 * group.sum[0],
-                              -128 * group.sum[1]};
-    std::memcpy(out + a8_total_offset(n) + 12 * g, total, sizeof(total));
+void quantize_a8(const float* x, int64_t count, std::byte* out) {
+  auto* groups = reinterpret_cast<A8Group*>(out);
+  for (int64_t g = 0; g < count / 32; ++g, x += 32) {
+    A8Group group = quantize_group(x);
+    group.total[0] = -128 * (group.sum[0] + group.sum[1]);
+    group.total[1] = -128 * group.sum[0];
+    group.total[2] = -128 * group.sum[1];
+    groups[g] = group;
   }
 }
 
-QuantizedGroup quantized_group(const std::byte* row, int64_t n, int64_t g) {
-  QuantizedGroup group;
-  std::memcpy(group.q, row + 32 * g, sizeof(group.q));
-  std::memcpy(&group.scale, row + a8_scale_offset(n) + 4 * g, sizeof(group.scale));
-  std::memcpy(group.sum, row + a8_sum_offset(n) + 4 * g, sizeof(group.sum));
-  return group;
-}
-
 // Sum over columns [begin, end) of one group.
-float integer_sum(const PackedGroup& w, int row, const QuantizedGroup& x, int begin, int end) {
+float integer_sum(const PackedGroup& w, int row, const A8Group& x, int begin, int end) {
   int32_t sum = 0;
   for (int c = begin; c < end; ++c) sum += w.code[c][row] * x.q[c];
   return static_cast<float>(sum);
 }
 
-float add_group(const PlaneFormat& format, const PackedGroup& w, int row, const QuantizedGroup& x,
+float add_group(const PlaneFormat& format, const PackedGroup& w, int row, const A8Group& x,
                 float acc) {
   float p;
   if (format.by_halves()) {
@@ -122,7 +88,7 @@ void matmul_a8(const MatmulTile& tile) {
     for (int64_t g = 0; g < tile.cols / 32; ++g) {
       read_group(tile.format, block, g, &w, fine);
       for (int64_t t = 0; t < tile.tokens; ++t) {
-        const QuantizedGroup x = quantized_group(tile.x + t * tile.x_row_bytes, tile.cols, g);
+        const A8Group& x = reinterpret_cast<const A8Group*>(tile.x + t * tile.x_row_bytes)[g];
         float* out = tile.out + t * tile.out_stride + first;
         for (int row = 0; row < kRowsPerBlock && first + row < tile.rows; ++row) {
           out[row] = add_group(format, w, row, x, out[row]);

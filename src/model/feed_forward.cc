@@ -35,7 +35,8 @@ void Forward::finish_hidden(const HiddenPlan& plan, int64_t token, int64_t colum
     table_.activate(plan.activation, out, count);
   }
   if (!plan.is_a8) return;
-  table_.quantize_a8(out, column, count, plan.hidden, scratch_.hidden8 + token * plan.x8_bytes);
+  std::byte* row = scratch_.hidden8 + token * plan.x8_bytes;
+  table_.quantize_a8(out, count, row + kernels::a8_row_bytes(column));
 }
 
 // Each thread finishes the columns that it computed while they are in its cache: from the other

@@ -101,7 +101,7 @@ void Forward::multiply_heads(std::span<const Matrix> weights, HeadRows in, HeadR
         tile.x_row_bytes = in.token_stride * static_cast<int64_t>(sizeof(float));
         if (is_a8) {
           for (int64_t i = 0; i < tile.tokens; ++i)
-            table_.quantize_a8(x + i * in.token_stride, 0, m.cols, m.cols, x8 + i * x8_bytes);
+            table_.quantize_a8(x + i * in.token_stride, m.cols, x8 + i * x8_bytes);
           tile.x = x8;
           tile.x_row_bytes = x8_bytes;
         }

@@ -34,7 +34,7 @@ Forward::Input Forward::input_of(const float* x, int64_t tokens,
   if (!has_a8) return input;
   pool_.run(tokens, 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t)
-      table_.quantize_a8(x + t * cols, 0, cols, cols, scratch_.x8 + t * input.x8_bytes);
+      table_.quantize_a8(x + t * cols, cols, scratch_.x8 + t * input.x8_bytes);
   });
   return input;
 }

@@ -29,6 +29,8 @@ class Greedy : public testing::Test {
     auto runtime = Runtime::open(path_, {.threads = 2});
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     runtime_ = std::move(runtime).value();
+    // Where unpacking binds, rows are computed as ever.
+    finds_ = runtime_->kernels().splits_well;
   }
   void TearDown() override { fs::remove(path_); }
 
@@ -40,6 +42,7 @@ class Greedy : public testing::Test {
 
   std::string path_;
   std::unique_ptr<Runtime> runtime_;
+  bool finds_ = false;
   const base::SteadyClock clock_;
 };
 
@@ -54,8 +57,8 @@ TEST_F(Greedy, AnswersAreThoseChosenFromRows) {
     EXPECT_EQ(found.ids, from_rows.ids);
     EXPECT_EQ(found.ids.size(), 60u);
     const model::LargestCounts counts = engine->stats().largest;
-    EXPECT_EQ(counts.found + counts.fell_back, 60);
-    EXPECT_GT(counts.found, 0);
+    EXPECT_EQ(counts.found + counts.fell_back, finds_ ? 60 : 0);
+    EXPECT_EQ(counts.found > 0, finds_);
   }
 }
 
@@ -70,7 +73,7 @@ TEST_F(Greedy, SeveralTogetherAreEachAsAlone) {
   }
   engine->run_until_idle();
   for (size_t i = 0; i < alone.size(); ++i) EXPECT_EQ(together[i]->ids, alone[i]->ids);
-  EXPECT_GT(engine->stats().largest.found, 60);
+  EXPECT_EQ(engine->stats().largest.found > 60, finds_);
 }
 
 // Alone, then beside another, which takes rows, then alone again.
@@ -85,8 +88,8 @@ TEST_F(Greedy, NeighboursThatComeAndGoChangeNothing) {
   ASSERT_TRUE(engine->submit(std::move(other)).ok());
   engine->run_until_idle();
   EXPECT_EQ(first.ids, alone.ids);
-  EXPECT_GT(before, 0);
-  EXPECT_GT(engine->stats().largest.found, before);
+  EXPECT_EQ(before > 0, finds_);
+  EXPECT_EQ(engine->stats().largest.found > before, finds_);
   EXPECT_LT(engine->stats().largest.found + engine->stats().largest.fell_back, 60);
 }
 

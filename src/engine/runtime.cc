@@ -23,7 +23,8 @@ base::Result<std::unique_ptr<Runtime>> Runtime::create(std::shared_ptr<const ggu
   PAWL_TRY(runtime->table_, kernels::choose_table(isa));
   runtime->pool_ = std::make_unique<base::TaskPool>(
       options.threads > 0 ? options.threads : base::TaskPool::available_cpus());
-  PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_, options.adapters));
+  PAWL_TRY(runtime->model_, model::Model::create(file, *runtime->pool_, options.adapters,
+                                                 runtime->table_->splits_well));
   PAWL_TRY(runtime->tokenizer_, text::Tokenizer::create(std::move(file), options.pretokenizer));
   // What is needed again (a text of the vocabulary, a row of the embedding) is read again.
   runtime->model_->file()->release_all();

@@ -17,6 +17,7 @@ struct MatmulEntries {
   decltype(Table::matmul_a8) matmul_a8;
   decltype(Table::matmul_f32) matmul_f32;
   decltype(Table::dot_peak) dot_peak;
+  bool splits_well;
 };
 
 struct VectorEntries {

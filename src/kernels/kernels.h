@@ -164,6 +164,9 @@ struct Table {
   // 8-bit numbers, on registers. Gives the operations done, 2 per pair of numbers; turns times those of one turn.
   int64_t (*dot_peak)(int64_t turns);
 
+  // Weights whose codes are in two places (packed.h) come about as fast as those in one: unpacking does not bind.
+  bool splits_well;
+
   // ---- vectors of n floats; in and out may be the same array. exp is at most 2 ulp off and rounds to subnormals,
   // tanh at most 4 ulp. NaN in gives NaN out; infinities give what the formula gives (silu and gelu of -infinity: NaN).
   // y = x * (1 / sqrt(mean(x^2) + eps)), then * weight (null: none). The mean: squares summed by fma in 16 lanes.

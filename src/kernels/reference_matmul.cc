@@ -138,6 +138,6 @@ int64_t dot_peak(int64_t turns) {
 
 }  // namespace
 
-const MatmulEntries kScalarMatmul = {quantize_a8, matmul_a8, matmul_f32, dot_peak};
+const MatmulEntries kScalarMatmul = {quantize_a8, matmul_a8, matmul_f32, dot_peak, false};
 
 }  // namespace pawl::kernels

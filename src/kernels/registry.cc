@@ -17,6 +17,7 @@ Table join(const char* name, const MatmulEntries& m, const VectorEntries& v) {
       .matmul_a8 = m.matmul_a8,
       .matmul_f32 = m.matmul_f32,
       .dot_peak = m.dot_peak,
+      .splits_well = m.splits_well,
       .rms_norm = v.rms_norm,
       .layer_norm = v.layer_norm,
       .add = v.add,

@@ -15,11 +15,12 @@ base::Result<std::shared_ptr<const Model>> Model::open(const std::string& path,
 
 base::Result<std::shared_ptr<const Model>> Model::create(std::shared_ptr<const gguf::File> file,
                                                          base::TaskPool& pool,
-                                                         std::span<const AdapterSource> adapters) {
+                                                         std::span<const AdapterSource> adapters,
+                                                         bool split_output) {
   PAWL_TRY(ModelConfig config, read_config(*file));
   std::vector<std::string> unused;
   PAWL_TRY(const AdapterFiles adapter_files, AdapterFiles::open(adapters, *file));
-  PAWL_TRY(Weights weights, load_weights(*file, config, pool, adapter_files, unused));
+  PAWL_TRY(Weights weights, load_weights(*file, config, pool, adapter_files, split_output, unused));
   std::shared_ptr<Model> model(new Model(std::move(file), std::move(config), std::move(weights)));
   model->unused_tensors_ = std::move(unused);
   return std::shared_ptr<const Model>(std::move(model));

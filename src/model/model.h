@@ -25,9 +25,10 @@ class Model {
                                                          base::TaskPool& pool);
 
   // The same for a file that is open, with adapters added to its matrices (adapter.h).
+  // split_output: the output matrix may have its codes in two places (largest.h).
   static base::Result<std::shared_ptr<const Model>> create(
       std::shared_ptr<const gguf::File> file, base::TaskPool& pool,
-      std::span<const AdapterSource> adapters = {});
+      std::span<const AdapterSource> adapters = {}, bool split_output = true);
 
   const std::shared_ptr<const gguf::File>& file() const { return file_; }
   const ModelConfig& config() const { return config_; }

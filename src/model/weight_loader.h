@@ -17,8 +17,8 @@ class WeightLoader {
   enum class Size { kWidth, kQueries, kKeys, kValues, kHeads };
 
   // file, config: outlive the loader.
-  WeightLoader(const gguf::File& file, ModelConfig& config)
-      : row_(*config.architecture), config_(config), tensors_(file) {}
+  WeightLoader(const gguf::File& file, ModelConfig& config, bool split_output)
+      : row_(*config.architecture), config_(config), split_output_(split_output), tensors_(file) {}
 
   base::Result<Weights> load(const gguf::File& file, base::TaskPool& pool,
                              const AdapterFiles& adapters, std::vector<std::string>& unused);
@@ -73,6 +73,7 @@ class WeightLoader {
 
   const Architecture& row_;
   ModelConfig& config_;
+  bool split_output_;
   Tensors tensors_;
   Weights weights_;
   std::vector<PendingMatrix> pending_;

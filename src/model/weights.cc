@@ -147,7 +147,7 @@ Result<void> WeightLoader::find_shared() {
   pending_.push_back({.tensor = output != nullptr ? output : embedding,
                       .target = &weights_.output,
                       .rows = config_.vocabulary,
-                      .is_split = true});
+                      .is_split = split_output_});
   PAWL_TRY(weights_.output_bias, vector("output.bias", config_.vocabulary, row_.output_bias));
   PAWL_TRY_VOID(find_shared_norms());
   if (row_.has_learned_positions) {
@@ -293,8 +293,9 @@ Result<void> WeightLoader::find_qk_norms(LayerWeights& weights) {
 }
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, base::TaskPool& pool,
-                             const AdapterFiles& adapters, std::vector<std::string>& unused) {
-  return WeightLoader(file, config).load(file, pool, adapters, unused);
+                             const AdapterFiles& adapters, bool split_output,
+                             std::vector<std::string>& unused) {
+  return WeightLoader(file, config, split_output).load(file, pool, adapters, unused);
 }
 
 }  // namespace pawl::model

@@ -108,6 +108,6 @@ struct Weights {
 // receives the names of tensors that nothing here reads. `adapters` need not outlive the call.
 base::Result<Weights> load_weights(const gguf::File& file, ModelConfig& config,
                                    base::TaskPool& pool, const AdapterFiles& adapters,
-                                   std::vector<std::string>& unused);
+                                   bool split_output, std::vector<std::string>& unused);
 
 }  // namespace pawl::model

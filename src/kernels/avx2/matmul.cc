@@ -37,6 +37,6 @@ struct Avx2Matmul : Avx2 {
 }  // namespace
 
 const MatmulEntries kAvx2Matmul = {quantize_a8<Avx2Matmul>, matmul_a8<Avx2Matmul>,
-                                   matmul_f32<Avx2Matmul>, dot_peak<Avx2Matmul>};
+                                   matmul_f32<Avx2Matmul>, dot_peak<Avx2Matmul>, false};
 
 }  // namespace pawl::kernels

@@ -43,6 +43,6 @@ struct Plain : Avx512 {
 }  // namespace
 
 const MatmulEntries kAvx512Matmul = {quantize_a8<Plain>, matmul_a8<Plain>, matmul_f32<Plain>,
-                                     dot_peak<Plain>};
+                                     dot_peak<Plain>, true};
 
 }  // namespace pawl::kernels

@@ -46,6 +46,6 @@ struct Vnni : Avx512 {
 }  // namespace
 
 const MatmulEntries kAvx512VnniMatmul = {quantize_a8<Vnni>, matmul_a8<Vnni>, matmul_f32<Vnni>,
-                                         dot_peak<Vnni>};
+                                         dot_peak<Vnni>, true};
 
 }  // namespace pawl::kernels

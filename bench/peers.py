@@ -94,8 +94,8 @@ class Pawl:
     def decode(self, model, threads, tokens, depth):
         return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", 1, "-d", depth)
 
-    def greedy(self, model, threads, tokens):
-        return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", 1, "--greedy")
+    def greedy(self, model, threads, tokens, depth):
+        return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", 1, "-d", depth, "--greedy")
 
     def streams(self, model, threads, tokens, count):
         return self.rate(model, threads, "-p", 0, "-n", tokens, "-b", count, "-d", STREAM_DEPTH)
@@ -153,8 +153,8 @@ class Llama:
     def decode(self, model, threads, tokens, depth):
         return self.bench(model, threads, "-p", 0, "-n", tokens, "-d", depth)
 
-    def greedy(self, model, threads, tokens):
-        return self.decode(model, threads, tokens, 0)  # it computes all logits whoever chooses; no choice is timed
+    def greedy(self, model, threads, tokens, depth):
+        return self.decode(model, threads, tokens, depth)  # computes all logits whoever chooses; no choice is timed
 
     def streams(self, model, threads, tokens, count):
         rates = []
@@ -206,8 +206,8 @@ class OpenVino:
     def decode(self, model, threads, tokens, depth):
         return self.measure(model, threads, max(depth, STREAM_DEPTH), tokens)["decode"]
 
-    def greedy(self, model, threads, tokens):
-        return self.decode(model, threads, tokens, 0)  # its answers are greedy
+    def greedy(self, model, threads, tokens, depth):
+        return self.decode(model, threads, tokens, depth)  # its answers are greedy
 
     def first_token(self, model, threads):
         return seconds_to_first_byte([self.environment.python, HERE / "openvino_run.py", model, threads,

@@ -142,10 +142,10 @@ CASES = {  # name → (streams at once, beside a busy process)
 
 
 def beside_bench(port, path, arguments, rng):
-    """Tokens per second after the first one, one stream at a time ÷ `pawl bench`: three streams and a run of it in
+    """Tokens per second after the first one, one stream at a time ÷ `pawl bench --greedy`: three streams and a run of it in
     turns. And the shortest time of a pass over the weights."""
     bench = [arguments.pawl, "bench", "-m", path, "-t", str(arguments.threads), "-p", "0", "-d", str(arguments.words),
-             "-n", str(arguments.tokens), "-b", "1", "-r", "3", "--json"]
+             "-n", str(arguments.tokens), "-b", "1", "-r", "3", "--greedy", "--json"]
     ratios, passes = [], []
     for _ in range(arguments.turns):
         stream = statistics.median(

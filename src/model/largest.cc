@@ -189,19 +189,24 @@ void LargestSearch::raise_floors(const Job& job) {
 void LargestSearch::compare_candidates(const Job& job) {
   const Matrix& m = job.m;
   const int64_t blocks = m.row_blocks(), most = job.most_candidates();
+  const auto compare = [&](int64_t row, int64_t block, int worker) {
+    const int64_t there = job.rows_of(block);
+    const float floor = floors_[static_cast<size_t>(row)];
+    const float* upper = job.rows.logits + row * m.rows + block * kRows;
+    const bool reaches = there == kRows ? any_reaches(upper, floor, kAllRows)
+                                        : any_reaches(upper, floor, static_cast<int>(there));
+    if (!reaches) return;
+    std::atomic_ref<int64_t> candidates(candidates_[static_cast<size_t>(row)]);
+    if (candidates.fetch_add(1, std::memory_order_relaxed) >= most) return;
+    Found& found = found_[static_cast<size_t>(worker * kMostRows + row)];
+    const Largest one = job.largest_of_block(row, block);
+    if (is_larger(one, found.largest)) found.largest = one;
+  };
   job.pool.run(job.count() * blocks, kSearched, [&](int64_t begin, int64_t end, int worker) {
+    int64_t row = begin / blocks, block = begin % blocks;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / blocks, block = i % blocks, there = job.rows_of(block);
-      const float floor = floors_[static_cast<size_t>(row)];
-      const float* upper = job.rows.logits + row * m.rows + block * kRows;
-      const bool reaches = there == kRows ? any_reaches(upper, floor, kAllRows)
-                                          : any_reaches(upper, floor, static_cast<int>(there));
-      if (!reaches) continue;
-      std::atomic_ref<int64_t> candidates(candidates_[static_cast<size_t>(row)]);
-      if (candidates.fetch_add(1, std::memory_order_relaxed) >= most) continue;
-      Found& found = found_[static_cast<size_t>(worker * kMostRows + row)];
-      const Largest one = job.largest_of_block(row, block);
-      if (is_larger(one, found.largest)) found.largest = one;
+      compare(row, block, worker);
+      if (++block == blocks) block = 0, ++row;
     }
   });
 }

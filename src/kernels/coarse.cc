@@ -18,14 +18,17 @@ struct Squares {
   int32_t left_out, whole;
 };
 
-// Of a group's 32 codes: the squares of what Q8_0Coarse leaves out, and of the codes.
+// Of a group's 32 codes: the squares of what Q8_0Coarse leaves out, and of the codes. Products of
+// 16 bits, for which every processor has an instruction.
 Squares squares_of(const int8_t* codes) {
-  Squares sum = {};
+  int16_t whole[32], left_out[32];
   for (int i = 0; i < 32; ++i) {
-    const int code = codes[i], left_out = (code & 7) - 4;
-    sum.left_out += left_out * left_out;
-    sum.whole += code * code;
+    whole[i] = codes[i];
+    left_out[i] = static_cast<int16_t>((codes[i] & 7) - 4);
   }
+  Squares sum = {};
+  for (int i = 0; i < 32; ++i) sum.left_out += left_out[i] * left_out[i];
+  for (int i = 0; i < 32; ++i) sum.whole += whole[i] * whole[i];
   return sum;
 }
 

@@ -50,11 +50,16 @@ void put_six_bits(const uint32_t s[8], uint8_t* planes) {
   }
 }
 
+// Five bits of each code, from bit `from` on; below them may be others, above them none.
+template <int from>
 void put_five_bits(const uint32_t s[8], uint8_t* planes) {
-  const uint32_t rest[5] = {bits_of(s[5], 2, 7), bits_of(s[5], 0, 3) << 1 | bits_of(s[6], 1, 1),
-                            bits_of(s[6], 2, 7), bits_of(s[7], 2, 7),
-                            bits_of(s[7], 0, 3) << 1 | bits_of(s[6], 0, 1)};
-  for (int k = 0; k < 5; ++k) put_word(s[k] << 3 | rest[k], planes + 64 * k);
+  const uint32_t rest[5] = {bits_of(s[5], from + 2, 7),
+                            bits_of(s[5], from, 3) << 1 | bits_of(s[6], from + 1, 1),
+                            bits_of(s[6], from + 2, 7), bits_of(s[7], from + 2, 7),
+                            bits_of(s[7], from, 3) << 1 | bits_of(s[6], from, 1)};
+  for (int k = 0; k < 5; ++k) {
+    put_word((s[k] << (3 - from) & 0xf8f8f8f8U) | rest[k], planes + 64 * k);
+  }
 }
 
 void put_three_bits(const uint32_t s[8], uint8_t* planes) {
@@ -71,11 +76,10 @@ template <int I>  // of kPlaneFormats
 void put_codes(RowCodes codes, uint8_t* planes, uint8_t* fine) {
   constexpr PlaneFormat P = kPlaneFormats[I];
   if constexpr (P.fine != Fine::kNone) {
-    uint32_t steps[8], upper[8];
+    uint32_t steps[8];
     std::memcpy(steps, &codes.low, 16);
     std::memcpy(steps + 4, &codes.high, 16);
-    for (int i = 0; i < 8; ++i) upper[i] = bits_of(steps[i], P.fine_bits(), 31);
-    put_five_bits(upper, planes);
+    put_five_bits<P.fine_bits()>(steps, planes);
     if constexpr (P.fine == Fine::kRead) put_three_bits(steps, fine);
   } else if constexpr (P.low_bits == 8) {
     put_words(codes.low, planes);
@@ -84,7 +88,7 @@ void put_codes(RowCodes codes, uint8_t* planes, uint8_t* fine) {
     uint32_t steps[8];
     std::memcpy(steps, &codes.low, 16);
     std::memcpy(steps + 4, &codes.high, 16);
-    P.low_bits == 6 ? put_six_bits(steps, planes) : put_five_bits(steps, planes);
+    P.low_bits == 6 ? put_six_bits(steps, planes) : put_five_bits<0>(steps, planes);
   } else if constexpr (P.low_bits == 4) {
     put_words(field(codes.low, 0, 0x0f) | field(codes.high, 0, 0x0f) << 4, planes);
   }

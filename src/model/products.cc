@@ -3,6 +3,7 @@
 // whichever thread is free. A piece computes whole outputs, so the cut changes no bit.
 #include <algorithm>
 
+#include "base/check.h"
 #include "model/forward.h"
 
 namespace pawl::model {
@@ -11,6 +12,9 @@ namespace {
 // Weights of one piece, in bytes: a few microseconds of streaming, so that a thread that loses its
 // core delays the others by no more, and large enough to make handing out work cheap.
 constexpr int64_t kPieceBytes = 32 << 10;
+
+// That read the same input.
+constexpr size_t kMostProducts = 8;
 
 }  // namespace
 
@@ -64,16 +68,22 @@ void Forward::multiply_piece(const Input& input, const Product& product, const P
 }
 
 void Forward::multiply(const Input& input, int64_t tokens, std::span<const Product> products) {
-  int64_t pieces = 0;
-  const auto pieces_of = [&](const Matrix& m) {
-    const int64_t blocks = piece_blocks(m, pool_.threads());
-    return (m.row_blocks() + blocks - 1) / blocks;
+  // Worked out once: a piece is a microsecond's work.
+  struct Cut {
+    int64_t blocks, pieces;  // row-blocks of a piece, pieces of the product
   };
-  for (const Product& product : products) pieces += pieces_of(*product.weights);
-
-  const auto run_piece = [&](const Product& product, int64_t index) {
-    const Matrix& m = *product.weights;
+  Cut cuts[kMostProducts];
+  PAWL_CHECK(products.size() <= kMostProducts);
+  int64_t pieces = 0;
+  for (size_t i = 0; i < products.size(); ++i) {
+    const Matrix& m = *products[i].weights;
     const int64_t blocks = piece_blocks(m, pool_.threads());
+    cuts[i] = {blocks, (m.row_blocks() + blocks - 1) / blocks};
+    pieces += cuts[i].pieces;
+  }
+
+  const auto run_piece = [&](const Product& product, int64_t blocks, int64_t index) {
+    const Matrix& m = *product.weights;
     Piece piece{};
     piece.block = index * blocks;
     piece.blocks = std::min(blocks, m.row_blocks() - piece.block);
@@ -90,14 +100,9 @@ void Forward::multiply(const Input& input, int64_t tokens, std::span<const Produ
   pool_.run(pieces, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t piece = begin; piece < end; ++piece) {
       int64_t index = piece;
-      for (const Product& product : products) {
-        const int64_t count = pieces_of(*product.weights);
-        if (index < count) {
-          run_piece(product, index);
-          break;
-        }
-        index -= count;
-      }
+      size_t i = 0;
+      for (; index >= cuts[i].pieces; ++i) index -= cuts[i].pieces;
+      run_piece(products[i], cuts[i].blocks, index);
     }
   });
   for (const Product& product : products) {

@@ -114,7 +114,8 @@ void lanes_times_tokens(const LanesArguments& a) {
   unrolled<kTokens>([&](auto t) PAWL_INLINE { acc[t] = V::zero(); });
   constexpr int kSpanGroups = kFormat.span_groups();
   const std::byte* span = a.block;
-  const std::byte* fine = a.fine;
+  const std::byte* fine = a.fine;  // null where the format has none
+  if constexpr (kFormat.fine == Fine::kRead) fine += 4 * a.lane;
   for (int64_t g = 0; g < a.groups; span += kFormat.span_bytes()) {
     SpanScales<V> head;
     read_head<V, I>(span, a.lane, head);
@@ -126,7 +127,7 @@ void lanes_times_tokens(const LanesArguments& a) {
     for (int64_t k = 0; k < kSpanGroups && g < a.groups; ++k, ++g) {
       if constexpr (kTokens > kFewTokens) ask_for_lines<I>(span, fine, k);
       GroupWeights<V> w;
-      read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, fine + 4 * a.lane, w);
+      read_codes<V, I, kTokens>(span + kFormat.planes(k) + 4 * a.lane, fine, w);
       fine += kFormat.fine_bytes();
       read_scales<V, I>(span, head, k, a.lane, w);
       const A8Group* x = a.x + g;

@@ -22,6 +22,9 @@ constexpr std::integral_constant<int, kRows> kAllRows;
 // always may.
 constexpr int64_t kMostCandidates = 4;
 constexpr int64_t kAlwaysAllowed = 16;
+// A row that is computed in vain costs half a row. After n failures 2^n - 2 passes are not tried,
+// of this many n at most.
+constexpr int kMostFailures = 6;
 // Candidates are looked for in so many row-blocks at a time.
 constexpr int64_t kSearched = 64;
 // Looking for more excluded ids in every piece would cost more than it saves.
@@ -110,6 +113,11 @@ bool LargestSearch::find(const Matrix& matrix, const kernels::Table& table, base
                          const Rows& rows) {
   const Job job{matrix, table, pool, rows};
   PAWL_CHECK(can_search(matrix) && job.count() <= kMostRows);
+  if (skipped_ < (1 << failures_) - 2) {
+    ++skipped_;
+    counts_.not_tried += job.count();
+    return false;
+  }
   bool can_be_bound = true;
   for (int64_t row = 0; row < job.count(); ++row) {
     const float length = kernels::a8_length(rows.x8 + row * rows.x8_bytes, matrix.cols);
@@ -117,16 +125,19 @@ bool LargestSearch::find(const Matrix& matrix, const kernels::Table& table, base
     can_be_bound = can_be_bound && std::isfinite(length) &&
                    rows.excluded[static_cast<size_t>(row)].size() <= kMostExcluded;
   }
+  if (!can_be_bound) {
+    counts_.fell_back += job.count();
+    return false;
+  }
   std::ranges::fill(found_, Found{kNothing, -1, {0, kNothing}});
   std::ranges::fill(candidates_, 0);
-  bool is_found = false;
-  if (can_be_bound) {
-    bound(job);
-    raise_floors(job);
-    compare_candidates(job);
-    is_found = gather(job);
-  }
+  bound(job);
+  raise_floors(job);
+  compare_candidates(job);
+  const bool is_found = gather(job);
   (is_found ? counts_.found : counts_.fell_back) += job.count();
+  failures_ = is_found ? 0 : std::min(failures_ + 1, kMostFailures);
+  skipped_ = 0;
   return is_found;
 }
 

@@ -20,6 +20,7 @@ namespace pawl::model {
 struct LargestCounts {
   int64_t found = 0;       // without the row
   int64_t fell_back = 0;   // the row was computed after all
+  int64_t not_tried = 0;   // it was computed at once, as that had come several times in a row
   int64_t exact_rows = 0;  // of those found: rows of the matrix multiplied in full
 };
 
@@ -41,7 +42,8 @@ class LargestSearch {
     float* logits;  // [rows, vocabulary], written to: afterwards no logits, but bounds
   };
   // False where some row's largest needs too much of the row, or has none that is a number: then
-  // all rows are better computed whole.
+  // all rows are better computed whole. After some such passes in a row, more and more are not
+  // tried.
   bool find(const Matrix& matrix, const kernels::Table& table, base::TaskPool& pool,
             const Rows& rows);
 
@@ -67,6 +69,8 @@ class LargestSearch {
   float floors_[kMostRows];        // some logit is at least so large
   int64_t candidates_[kMostRows];  // row-blocks that reach the floor
   std::vector<Largest> largest_;   // [rows]
+  int failures_ = 0;               // in a row
+  int skipped_ = 0;                // passes since the last of them
   LargestCounts counts_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include "kernels/test_weights.h"
@@ -192,6 +193,55 @@ TEST_F(LargestLogit, FallsBackWhereTooManyRowsMayBeIt) {
   EXPECT_EQ(0, std::memcmp(logits.data, row.data(), row.size() * sizeof(float)));
   EXPECT_EQ(asked->forward().largest_counts().fell_back, 1);
   EXPECT_EQ(asked->forward().largest_counts().found, 0);
+  // Tried or not, the row is the same.
+  for (int i = 0; i < 20; ++i) {
+    const Logits again = ask(*asked, kIds);
+    ASSERT_EQ(again.row(0).size(), row.size());
+    EXPECT_EQ(0, std::memcmp(again.data, row.data(), row.size() * sizeof(float)));
+  }
+  const LargestCounts& counts = asked->forward().largest_counts();
+  EXPECT_EQ(counts.fell_back + counts.not_tried, 21);
+  EXPECT_GT(counts.not_tried, counts.fell_back);
+}
+
+// All rows point one way, but for their lower bits, and one is twice as long: where that is towards
+// the hidden state it is the largest for certain, else the others cannot be told apart.
+TEST_F(LargestLogit, IsTriedAgainAfterFailures) {
+  Rows rows = random_rows(9);
+  std::mt19937 random(10);
+  for (auto& row : rows) {
+    row = rows[0];
+    for (int64_t i = 0; i < kRowBytes; ++i) {
+      if (i % 34 >= 2) row[static_cast<size_t>(i)] ^= static_cast<std::byte>(random() % 8);
+    }
+  }
+  constexpr TokenId kLong = 300;
+  for (int64_t at = 0; at < kRowBytes; at += 34) {
+    std::byte* scale = rows[kLong].data() + at;
+    uint16_t half;
+    std::memcpy(&half, scale, 2);
+    half = static_cast<uint16_t>(half + 0x400);  // the next exponent
+    std::memcpy(scale, &half, 2);
+  }
+  const auto file = file_with(rows);
+  std::span<const TokenId> towards, away;
+  for (size_t n = 1; n <= kIds.size(); ++n) {
+    const auto fresh = session(file);
+    const Logits logits = ask(*fresh, std::span(kIds).first(n));
+    (logits.largest.empty() ? away : towards) = std::span(kIds).first(n);
+  }
+  ASSERT_FALSE(towards.empty());
+  ASSERT_FALSE(away.empty());
+  const auto asked = session(file);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask(*asked, away).largest.empty());
+  int passes = 0;
+  while (ask(*asked, towards).largest.empty()) ASSERT_LT(++passes, 64);
+  EXPECT_GT(passes, 0);
+  for (int i = 0; i < 5; ++i) {
+    const Logits logits = ask(*asked, towards);
+    ASSERT_FALSE(logits.largest.empty());
+    EXPECT_EQ(logits.largest[0].id, kLong);
+  }
 }
 
 // Of each its own, beside others; rows where one of them wants its row.

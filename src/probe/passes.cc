@@ -106,8 +106,8 @@ GreedyWork PassRunner::run_greedy(const Pass& pass) {
                         .fell_back = after.fell_back > before.fell_back,
                         .exact_rows = after.exact_rows - before.exact_rows};
   const int64_t next = pass.first_position + pass.tokens;
-  // Rows that nobody tried to avoid are not looked through either: the choice is not measured.
-  if (next == limits_.positions || (work.has_rows && !work.fell_back)) return work;
+  // Of more sequences the largest is never looked for, and the choice is not what is measured.
+  if (next == limits_.positions || pass.sequences > model::LargestSearch::kMostRows) return work;
   for (int64_t s = 0; s < pass.sequences; ++s) {
     const auto row = static_cast<size_t>(s);
     const size_t id = work.has_rows ? policy::find_largest(logits.row(static_cast<int>(s))).index

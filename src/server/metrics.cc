@@ -99,7 +99,7 @@ void add_engine(std::vector<prometheus::MetricFamily>& families, const engine::E
       {MetricId::kPreemptions, stats.preemptions},
       {MetricId::kSteps, stats.steps},
       {MetricId::kLargestFound, stats.largest.found},
-      {MetricId::kLargestFellBack, stats.largest.fell_back},
+      {MetricId::kLargestFellBack, stats.largest.fell_back + stats.largest.not_tried},
       {MetricId::kLargestRows, stats.largest.exact_rows},
   }};
   for (const auto& [id, value] : values) {

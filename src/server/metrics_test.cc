@@ -22,19 +22,20 @@ namespace pawl::server {
 namespace {
 
 const BuildInfo kBuild = {"1.2.3", "a \"quoted\"\nmodel", "avx2"};
-const engine::EngineStats kBusy = {.running = 3,
-                                   .waiting = 2,
-                                   .kv_blocks = 100,
-                                   .kv_blocks_free = 50,
-                                   .kv_blocks_evictable = 25,
-                                   .prefix_queried_tokens = 900,
-                                   .prefix_hit_tokens = 300,
-                                   .steps = 77,
-                                   .prompt_tokens = 1000,
-                                   .completion_tokens = 100,
-                                   .computed_tokens = 800,
-                                   .preemptions = 4,
-                                   .largest = {.found = 60, .fell_back = 2, .exact_rows = 960}};
+const engine::EngineStats kBusy = {
+    .running = 3,
+    .waiting = 2,
+    .kv_blocks = 100,
+    .kv_blocks_free = 50,
+    .kv_blocks_evictable = 25,
+    .prefix_queried_tokens = 900,
+    .prefix_hit_tokens = 300,
+    .steps = 77,
+    .prompt_tokens = 1000,
+    .completion_tokens = 100,
+    .computed_tokens = 800,
+    .preemptions = 4,
+    .largest = {.found = 60, .fell_back = 2, .not_tried = 3, .exact_rows = 960}};
 
 // The samples of a page, name with labels → value as written.
 std::map<std::string, std::string> samples_of(const std::string& page) {
@@ -131,8 +132,8 @@ TEST(Metrics, TheEngineIsShownAsItStands) {
   EXPECT_EQ(value_of(page, "pawl_num_preemptions_total"), 4);
   EXPECT_EQ(value_of(page, "pawl_engine_steps_total"), 77);
   EXPECT_EQ(value_of(page, "pawl_greedy_shortcuts_total"), 60);
-  EXPECT_EQ(value_of(page, "pawl_greedy_fallbacks_total"), 2);
-  EXPECT_EQ(value_of(page, "pawl_greedy_exact_rows_total"), 960);
+  EXPECT_EQ(value_of(page, "pawl_greedy_fallbacks_total"), 5);
+  EXPECT_EQ(value_of(page, "pawl_greedy_exact_logits_total"), 960);
   EXPECT_EQ(value_of(page, "pawl_http_connections"), 7);
   EXPECT_EQ(value_of(page, "pawl_ledger_rows_waiting"), 1);
 }

@@ -33,13 +33,13 @@ Squares squares_of(const int8_t* codes) {
 }
 
 float row_error(const std::byte* row, int64_t cols) {
-  constexpr int kGroupBytes = 34;
+  const int64_t group_bytes = raw_row_bytes(Format::kQ8_0, 32);
   double left_out = 0, whole = 0;
   for (int64_t g = 0; g < cols / 32; ++g) {
     uint16_t half;
     int8_t codes[32];
-    std::memcpy(&half, row + g * kGroupBytes, 2);
-    std::memcpy(codes, row + g * kGroupBytes + 2, sizeof(codes));
+    std::memcpy(&half, row + g * group_bytes, 2);
+    std::memcpy(codes, row + g * group_bytes + 2, sizeof(codes));
     const Squares squares = squares_of(codes);
     const double scale = half_to_float(half);
     left_out += scale * scale * squares.left_out;

@@ -35,6 +35,19 @@ Rows random_rows(uint32_t seed) {
   return rows;
 }
 
+// They differ in the lower bits of their codes only.
+Rows rows_hard_to_tell(uint32_t seed) {
+  Rows rows = random_rows(seed);
+  std::mt19937 random(seed + 1);
+  for (auto& row : rows) {
+    row = rows[0];
+    for (int64_t i = 0; i < kRowBytes; ++i) {
+      if (i % 34 >= 2) row[static_cast<size_t>(i)] ^= static_cast<std::byte>(random() % 8);
+    }
+  }
+  return rows;
+}
+
 void set_scales(std::vector<std::byte>& row, uint16_t half) {
   for (int64_t at = 0; at < kRowBytes; at += 34) std::memcpy(row.data() + at, &half, 2);
 }
@@ -172,19 +185,9 @@ TEST_F(LargestLogit, WhatIsNoNumberIsNeverTheLargest) {
   EXPECT_EQ(none->forward().largest_counts().fell_back, 1);
 }
 
-// Rows that differ in their lower bits only: no bound tells them apart, so the row comes.
+// No bound tells the rows apart, so the row comes.
 TEST_F(LargestLogit, FallsBackWhereTooManyRowsMayBeIt) {
-  Rows rows = random_rows(5);
-  std::mt19937 random(6);
-  for (auto& row : rows) {
-    row = rows[0];
-    for (int64_t i = 0; i < kRowBytes; ++i) {
-      if (i % 34 < 2) continue;
-      std::byte& code = row[static_cast<size_t>(i)];
-      code = (code & std::byte{0xf8}) | static_cast<std::byte>(random() % 8);
-    }
-  }
-  const auto file = file_with(rows);
+  const auto file = file_with(rows_hard_to_tell(5));
   const auto whole = session(file), asked = session(file);
   const std::vector<float> row = whole->append(kIds, 512, 1);
   const Logits logits = ask(*asked, kIds);
@@ -207,14 +210,7 @@ TEST_F(LargestLogit, FallsBackWhereTooManyRowsMayBeIt) {
 // All rows point one way, but for their lower bits, and one is twice as long: where that is towards
 // the hidden state it is the largest for certain, else the others cannot be told apart.
 TEST_F(LargestLogit, IsTriedAgainAfterFailures) {
-  Rows rows = random_rows(9);
-  std::mt19937 random(10);
-  for (auto& row : rows) {
-    row = rows[0];
-    for (int64_t i = 0; i < kRowBytes; ++i) {
-      if (i % 34 >= 2) row[static_cast<size_t>(i)] ^= static_cast<std::byte>(random() % 8);
-    }
-  }
+  Rows rows = rows_hard_to_tell(9);
   constexpr TokenId kLong = 300;
   for (int64_t at = 0; at < kRowBytes; at += 34) {
     std::byte* scale = rows[kLong].data() + at;

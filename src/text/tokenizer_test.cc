@@ -66,9 +66,15 @@ double encode_seconds(const Tokenizer& tokenizer, const std::string& text, int r
 void check_linear(const Tokenizer& tokenizer, const std::string& name) {
   for (const char* unit : {"A", "\xCC\x81", " ", "\xE5\xAD\x97"}) {
     for (size_t count : {1000, 10000}) encode_seconds(tokenizer, repeated(unit, count), 1);
-    const double small = encode_seconds(tokenizer, repeated(unit, 100000), 3);
-    const double large = encode_seconds(tokenizer, repeated(unit, 1000000), 3);
-    EXPECT_LT(large, 15 * small) << name << " '" << unit << "'";
+    // In turns, for memory that others use changes its speed: what is quadratic is 100 times as
+    // slow in every one of them.
+    double ratio = 1e9;
+    for (int turn = 0; turn < 3; ++turn) {
+      const double small = encode_seconds(tokenizer, repeated(unit, 100000), 1);
+      const double large = encode_seconds(tokenizer, repeated(unit, 1000000), 1);
+      ratio = std::min(ratio, large / small);
+    }
+    EXPECT_LT(ratio, 15) << name << " '" << unit << "'";
   }
 }
 
@@ -117,7 +123,8 @@ TEST(Tokenizer, S004_AnUnknownPretokenizerIsRefusedByName) {
   auto tokenizer = vocabulary.create();
   ASSERT_FALSE(tokenizer.ok());
   EXPECT_EQ(tokenizer.error().code, base::ErrorCode::kUnsupported);
-  for (const char* part : {"tokenizer.ggml.pre", "made-up-v9", "llama-bpe", "qwen2", "--pre NAME"}) {
+  for (const char* part :
+       {"tokenizer.ggml.pre", "made-up-v9", "llama-bpe", "qwen2", "--pre NAME"}) {
     EXPECT_NE(tokenizer.error().message.find(part), std::string::npos) << part;
   }
 }
